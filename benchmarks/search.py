@@ -1,0 +1,86 @@
+"""Speed and quality of the search beside the original's, on the published measurements.
+
+    python benchmarks/search.py --data DIR [--quality] [--only dlrm16.topoopt]
+
+DIR holds ``measurements/`` and ``expected.json`` (what the original computes and how fast).  Speed: CPU seconds of a
+proposal, one process, kernels warm, median of five runs.  Quality: best time of 5000 proposals, seeds 0 to 4.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+from flexnet.cluster import Cluster
+from flexnet.measurement import read_measurement
+from flexnet.problem import make_problem
+from flexnet.published import published_measurement
+from flexnet.search import Settings, drive, prepare
+from flexnet.semantics import PRESETS
+from flexnet.units import gbps_to_bytes_per_s, us_to_s
+
+
+def prepared(data: Path, model: str, topology: str, semantics: str, budget: int, seed: int, segment: int):
+    published = published_measurement(model)
+    path = data / "measurements" / f"{model}.json"
+    table = read_measurement(path, batch_size=published.batch_size, n_server=published.n_server)
+    cluster = Cluster(
+        published.n_server, published.big_gpu, gbps_to_bytes_per_s(200), gbps_to_bytes_per_s(100), us_to_s(1), 4
+    )
+    problem = make_problem(published.build(), table, cluster, PRESETS[semantics])
+    settings = Settings(topology, budget, seed=seed, strided=True, propagation=True, segment_bytes=segment)
+    return prepare(problem, settings)
+
+
+def speed(data: Path, run: dict, semantics: str, segment: int) -> float:
+    """Proposals per CPU second, median of five."""
+    n_proposal = 400 if "128" not in run["model"] else 60
+    rates = []
+    for seed in range(6):
+        ready = prepared(data, run["model"], run["topology"], semantics, 5000, seed, segment)
+        began = time.process_time()
+        drive(ready.search, ready.rng, ready.state, n_proposal)
+        rates.append((n_proposal + 1) / (time.process_time() - began))
+    return statistics.median(rates[1:])
+
+
+def quality(data: Path, run: dict, semantics: str) -> list[float]:
+    """Best times in ms of 5000 proposals, seeds 0 to 4."""
+    best = []
+    for seed in range(5):
+        ready = prepared(data, run["model"], run["topology"], semantics, 5000, seed, 0)
+        outcome = drive(ready.search, ready.rng, ready.state, 5000)
+        best.append(ready.exact(outcome.state).seconds * 1e3)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--semantics", choices=sorted(PRESETS), default="original")
+    parser.add_argument("--segment-bytes", type=int, default=0)
+    parser.add_argument("--quality", action="store_true")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    runs = json.loads((args.data / "expected.json").read_text())["original_search"]["runs"]
+    seen = set()
+    for run in runs:
+        name = f"{run['model']}.{run['topology']}"
+        if args.only not in name or name in seen or (args.quality and run["budget"] != 5000):
+            continue
+        seen.add(name)
+        if args.quality:
+            best = quality(args.data, run, args.semantics)
+            theirs = run["best"]
+            median = statistics.median(best)
+            shown = " ".join(f"{b:.3f}" for b in best)
+            print(f"{name:22} ours {median:9.3f} ms (seeds: {shown})  original {theirs:9.3f} ms  {median / theirs - 1:+.2%}")
+        else:
+            rate = speed(args.data, run, args.semantics, args.segment_bytes)
+            theirs = run["proposals_per_cpu_s"]
+            print(f"{name:22} {rate:9.1f} proposals/CPU s  original {theirs:7.2f}  {rate / theirs:6.1f}x", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Which configs of an operator a profiler measures: the search space of an operator.
+
+Reference: model.cc:2306:measure_all and the ``measure_operator_cost`` functions of FlexFlow's ops/*.cu, which
+refuse tensors their libraries cannot handle.
+"""
+
+from flexnet.errors import FlexNetError
+from flexnet.graph import Operator, OpType, Tensor
+
+__all__ = ["ATTENTION_LOCAL_LIMIT", "divisors", "measured_degrees"]
+
+ATTENTION_LOCAL_LIMIT = 432  # samples of attention on one GPU, hard-coded in model.cc:2306
+_LIBRARY_LIMIT = 2**31 - 1  # bytes of a tensor
+_ELEMENTWISE_LIMIT = 2**30  # bytes; 2^31-1 was meant, and operator precedence made this of it
+_OUTPUT_LIMITED_ACTIVATIONS = frozenset({OpType.RELU, OpType.SIGMOID, OpType.TANH})
+_ELEMENTWISE = frozenset(
+    {OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV}
+)
+
+
+def measured_degrees(
+    op: Operator,
+    *,
+    n_server: int,
+    big_gpu: int,
+    parameter_parallel: bool = False,
+    attribute_parallel: bool = False,
+    max_local: int | None = None,
+) -> list[tuple[int, ...]]:
+    """Configs of ``op`` that a profiler measures, ascending in parts.
+
+    Parameters
+    ----------
+    op : Operator
+    n_server : int
+        Servers (``--nsimnode``), one device each.
+    big_gpu : int
+        GPUs of a server acting as one (``--big-gpu``); 0 for one GPU. Degree ``i`` then stands for ``i * big_gpu``
+        pieces of the batch, one for each GPU, and is left out if these do not divide the batch.
+    parameter_parallel : bool
+        Linear may also split its output channels (``--enable-parameter-parallel``): all (channel, batch) degrees
+        that divide their sizes and make at most ``n_server`` parts, whatever the libraries can handle.
+    attribute_parallel : bool
+        ``--enable-attribute-parallel``; no operator of the original has attribute configs, so it adds none.
+    max_local : int, optional
+        Most samples on one GPU (``--max-localsz``).
+
+    Returns
+    -------
+    list of tuple of int
+        Degrees per dimension of output 0, innermost first, batch last.
+
+    Raises
+    ------
+    FlexNetError
+        If ``n_server`` or ``big_gpu`` is out of range.
+
+    Notes
+    -----
+    The published transformer16 and transformer32 files have fewer attention configs: an attention limit between
+    64 and 127 samples was in force when they were made, not the 432 of the released code.
+
+    Examples
+    --------
+    >>> from flexnet.builder import GraphBuilder
+    >>> b = GraphBuilder("mlp", batch_size=24)
+    >>> x = b.dense(b.input(16), 4)
+    >>> measured_degrees(b.build().operators[0], n_server=8, big_gpu=2)
+    [(1, 1), (1, 2), (1, 4)]
+    """
+    if n_server < 1 or big_gpu < 0:
+        raise FlexNetError(f"cannot cut for {n_server} servers of {big_gpu} GPUs; use at least 1 server and 0 GPUs")
+    del attribute_parallel
+    inner = (1,) * (op.rank - 1)
+    if op.kind == OpType.EMBEDDING:
+        return [(*inner, 1)]  # whole table, whole batch, one GPU
+    if op.kind == OpType.LINEAR and parameter_parallel:
+        channels, batch = op.outputs[0].dims[0], op.outputs[0].dims[-1]
+        pairs = [(c, b) for c in divisors(channels, n_server) for b in divisors(batch, n_server // c)]
+        return [(c, *inner[1:], b) for c, b in sorted(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))]
+    gpus = max(big_gpu, 1)
+    limits = [limit for limit in (max_local, _local_limit(op)) if limit is not None]
+    return [
+        (*inner, degree)
+        for degree in divisors(n_server, n_server)
+        if _divides(op, degree * gpus)
+        and all(op.outputs[0].dims[-1] // (degree * gpus) <= limit for limit in limits)
+        and _possible(op, degree * gpus)
+    ]
+
+
+def divisors(number: int, limit: int) -> list[int]:
+    """Divisors of ``number`` up to ``limit``, ascending.
+
+    >>> divisors(12, 6)
+    [1, 2, 3, 4, 6]
+    """
+    return [i for i in range(1, min(number, limit) + 1) if number % i == 0]
+
+
+def _local_limit(op: Operator) -> int | None:
+    return ATTENTION_LOCAL_LIMIT if op.kind == OpType.MULTI_HEAD_ATTENTION else None
+
+
+def _divides(op: Operator, parts: int) -> bool:
+    return all(tensor.dims[-1] % parts == 0 for tensor in (*op.outputs, *(source.tensor for source in op.inputs)))
+
+
+def _possible(op: Operator, parts: int) -> bool:
+    """Whether the libraries the original calls can handle one of ``parts`` pieces."""
+    read, written = op.inputs[0].tensor, op.outputs[0]
+    if op.kind == OpType.LINEAR:
+        return op.attrs.get("activation", 0) not in _OUTPUT_LIMITED_ACTIVATIONS or _fits(written, parts, _LIBRARY_LIMIT)
+    if op.kind == OpType.CONV2D:
+        return _fits(read, parts, _LIBRARY_LIMIT) and _fits(written, parts, _LIBRARY_LIMIT)
+    if op.kind == OpType.POOL2D:
+        return _fits(read, parts, _LIBRARY_LIMIT)
+    if op.kind in _ELEMENTWISE:
+        return _fits(read, parts, _ELEMENTWISE_LIMIT) and _fits(written, parts, _ELEMENTWISE_LIMIT)
+    return True
+
+
+def _fits(tensor: Tensor, parts: int, limit: int) -> bool:
+    return 4 * tensor.volume // parts <= limit

@@ -1,0 +1,50 @@
+"""Files that are there whole or not at all."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+
+__all__ = ["write_atomically"]
+
+
+def write_atomically(path: str | Path, data: bytes | npt.NDArray[np.uint8]) -> None:
+    """Write a file under another name beside its place, then move it there.
+
+    What was there before stays until the new contents are complete; a link is followed, and a device or pipe
+    (``/dev/null``) is written to, not replaced.
+
+    Parameters
+    ----------
+    path : str or Path
+    data : bytes or uint8 (n_byte,)
+
+    Raises
+    ------
+    FlexNetError
+        If the directory is missing or not writable, the disk full, the name impossible.
+    """
+    target = Path(path)
+    part: Path | None = None
+    bytes_ = data if isinstance(data, bytes) else data.data
+    try:
+        target = Path(os.path.realpath(target))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(bytes_)
+            return
+        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        with part.open("wb") as file:
+            file.write(bytes_)
+        part.replace(target)
+    except (OSError, ValueError) as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FlexNetError(f"cannot write {path}: {reason}") from None
+    except BaseException:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,130 @@
+"""Task graphs, routes and rings as columns of a task graph file."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.export._taskgraph_fb import DeviceType
+from flexnet.export.file import FileDevices, FileRings, FileRoutes, FileTasks
+from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.topology.base import Network
+
+__all__ = ["MAX_REDUCE_BYTES", "ring_columns", "route_columns", "task_columns"]
+
+MAX_REDUCE_BYTES = 2**32 - 1
+"""The packet simulator counts the bytes of an all-reduce without rings in 32 bits."""
+
+NO_SERVER = 2**64 - 1
+"""Server of a logical connection."""
+
+Ints = npt.NDArray[np.int64]
+
+
+def task_columns(
+    graph: TaskGraph, n_node: int, run_seconds: npt.NDArray[np.float64], split: bool
+) -> tuple[FileTasks, FileDevices, int]:
+    """Tasks and devices of the file, and how many all-reduces were split.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+    n_node : int
+        Servers and switches.
+    run_seconds : float64 (n_task,)
+        Durations of transfers; other tasks' are not looked at.
+    split : bool
+        Cut all-reduces over several servers into parts of at most MAX_REDUCE_BYTES.
+    """
+    n, kind = graph.n_server, graph.kind
+    comm, reduces = kind == NOMINAL_COMM, kind == ALLREDUCE
+    pairs, pair = np.unique(graph.place[comm], return_inverse=True)
+    device = np.zeros(graph.n_task, np.uint64)
+    device[~comm & ~reduces] = graph.place[~comm & ~reduces] + 1
+    device[comm] = n + 1 + pair
+    source, target = np.divmod(pairs.astype(np.int64), n)
+    devices = FileDevices(
+        kind=np.repeat(np.array([DeviceType.GPU, DeviceType.NW_NOMINAL], np.int16), [n, len(pairs)]),
+        id=np.arange(1, n + len(pairs) + 1, dtype=np.uint64),
+        server=np.concatenate([np.arange(n, dtype=np.uint64), np.full(len(pairs), NO_SERVER, np.uint64)]),
+        property=np.concatenate([np.arange(n), source * n_node + target]).astype(np.uint64),
+        bandwidth=np.zeros(n + len(pairs), np.uint64),
+    )
+
+    group = graph.place[reduces]
+    n_member = np.zeros(graph.n_task, np.int64)
+    n_member[reduces] = np.diff(graph.group_ptr)[group]
+    copies = np.ones(graph.n_task, np.int64)
+    if split:
+        large = n_member > 1
+        copies[large] = np.maximum(1, -(-graph.bytes[large] // MAX_REDUCE_BYTES))
+    task = np.repeat(np.arange(graph.n_task), copies)
+    first = np.concatenate([[0], np.cumsum(copies)])
+    part = np.arange(len(task)) - first[task]
+    size = graph.bytes // copies
+    seconds = np.where(comm, run_seconds, graph.seconds)
+    with np.errstate(over="ignore"):
+        run_ms = (seconds[task] * 1e3).astype(np.float32)
+
+    n_next = np.where(reduces, n_member, 0)
+    np.add.at(n_next, np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr)), copies[graph.succ])
+    counts = n_next[task]
+    succ = np.empty(int(counts.sum()), np.uint64)
+    of_reduce = np.repeat(reduces[task], counts)
+    succ[of_reduce] = graph.group[_ranges(graph.group_ptr, graph.place[task[reduces[task]]])]
+    succ[~of_reduce] = _ranges(first, graph.succ) + 1
+    return (
+        FileTasks(
+            kind=kind[task].astype(np.int16),
+            id=np.arange(1, len(task) + 1, dtype=np.uint64),
+            device=device[task],
+            run_ms=run_ms,
+            bytes=(size[task] + (part < (graph.bytes % copies)[task])).astype(np.uint64),
+            succ_ptr=np.concatenate([[0], np.cumsum(counts)]),
+            succ=succ,
+        ),
+        devices,
+        int((copies > 1).sum()),
+    )
+
+
+def _ranges(ptr: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> Ints:
+    """``ptr[row]`` to ``ptr[row + 1] - 1`` for every row, one after the other."""
+    begin = ptr[rows].astype(np.int64)
+    counts = ptr[rows + 1] - begin
+    ends = np.cumsum(counts)
+    return np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+
+
+def route_columns(network: Network) -> FileRoutes:
+    """One path for every ordered pair of servers, none from a server to itself."""
+    n = network.topology.n_server
+    source, target = np.divmod(np.arange(n * n), n)
+    ptr = network.route_ptr.astype(np.int64)
+    n_link = np.where(source == target, 0, np.diff(ptr))
+    routed = n_link > 0
+    hop_ptr = np.concatenate([[0], np.cumsum(n_link[routed] + 1)])
+    hop = np.empty(int(hop_ptr[-1]), np.int64)
+    is_start = np.zeros(len(hop), bool)
+    is_start[hop_ptr[:-1]] = True
+    hop[is_start] = source[routed]
+    hop[~is_start] = network.link_to[network.route[_ranges(ptr, np.flatnonzero(routed))]]
+    return FileRoutes(
+        source=source,
+        target=target,
+        path_ptr=np.concatenate([[0], np.cumsum(routed)]),
+        chance=np.ones(len(hop_ptr) - 1, np.float32),
+        hop_ptr=hop_ptr,
+        hop=hop,
+    )
+
+
+def ring_columns(rings: Mapping[int, Sequence[Sequence[int]]]) -> FileRings:
+    """Rings by group size, each ring the jumps of one member to the next."""
+    paths = [ring for size in rings for ring in rings[size]]
+    return FileRings(
+        size=np.array(list(rings), np.uint64),
+        ring_ptr=np.concatenate([[0], np.cumsum([len(rings[size]) for size in rings])]),
+        jump_ptr=np.concatenate([[0], np.cumsum([len(ring) for ring in paths])]),
+        jump=np.array([jump for ring in paths for jump in ring], np.int32),
+    )

@@ -1,0 +1,241 @@
+"""The flags of every command, and a parser that answers wrong ones with one sentence.
+
+Values stay text here; `flexnet.config` reads them.  Nothing heavy is imported, so help and errors come at once.
+"""
+
+import argparse
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from flexnet.errors import FlexNetError
+
+__all__ = ["PROFILE", "SEARCH", "VALIDATE", "Given", "Option", "command_help", "parse_arguments", "parse_model_command"]
+
+Given = Mapping[str, str]
+"""What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flag of a command.
+
+    Parameters
+    ----------
+    names : tuple of str
+        All spellings; errors, ``run.json`` and `Given` use the first.
+    value : str or None
+        What its value is called in the help; None for a switch.
+    help : str
+    """
+
+    names: tuple[str, ...]
+    value: str | None
+    help: str
+
+
+_BATCH = Option(("--batch-size", "-b"), "N", "samples of the global batch (default 64)")
+_SERVERS = Option(("--nsimnode",), "N", "servers (default 1)")
+_BIG_GPU = Option(("--big-gpu",), "G", "GPUs of a server that act as one (default 0: one GPU a server)")
+_PARAMETER = Option(("--enable-parameter-parallel",), None, "Linear operators may be cut along their output channels")
+
+SEARCH: tuple[Option, ...] = (
+    _BATCH,
+    _SERVERS,
+    Option(("--topology",), "NAME", "topoopt, fattree, random or fc (full mesh); required"),
+    Option(("--node-degree", "--degree"), "D", "interfaces of a server, for topoopt and random (default 4)"),
+    Option(("--interface-bandwidth",), "GBPS", "bandwidth of one interface (default 20.97152)"),
+    Option(("--network-latency",), "US", "latency of a link in microseconds (default 0)"),
+    _BIG_GPU,
+    Option(("--inter-gpu-bandwidth",), "GBPS", "bandwidth between the GPUs of a server (default 167.77216)"),
+    Option(("--mfile",), "FILE", "measurement file; without one, times are estimated for --gpu"),
+    Option(("--gpu",), "NAME", "GPU to estimate times for: a100, h100, h200 or v100 (default a100)"),
+    Option(("--gpu-memory",), "GB", "memory of a GPU; strategies that need more are refused (default: no limit)"),
+    Option(("--net-opt",), "0|1", "1 spreads the parts of an operator evenly over the servers (default 0: side by side)"),
+    Option(("--enable-propagation",), None, "a quarter of the proposals copy a config along the model's edges"),
+    _PARAMETER,
+    Option(("--search-budget", "--budget"), "N", "proposals (default 0; one more is made, as in the original)"),
+    Option(("--search-alpha", "--alpha"), "A", "inverse temperature of the search, per ms (default 1.0)"),
+    Option(("--seed",), "N", "same seed, same plan (default 0)"),
+    Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
+    Option(("--segment-bytes",), "N", "cut transfers into messages; original semantics only (default 0: whole)"),
+    Option(("--import", "--import-strategy"), "FILE", "strategy to start from, in either format"),
+    Option(("--export", "--export-strategy"), "FILE", "write the best strategy: JSON if FILE ends in .json, else text"),
+    Option(("--taskgraph",), "FILE", "write the task graph of the best plan, for the packet simulator"),
+    Option(("--output", "-o"), "DIR", "write run.json, strategy.json, taskgraph.fbuf and checkpoint.json there"),
+    Option(("--resume",), "DIR", "go on with a stopped run, with its flags; only --search-budget may differ"),
+)
+
+PROFILE: tuple[Option, ...] = (
+    _BATCH,
+    _SERVERS,
+    _BIG_GPU,
+    Option(("--device",), "NAME", "cuda (default) or cpu, which are not available yet, or analytic: estimates"),
+    Option(("--gpu",), "NAME", "GPU to estimate for: a100 (default), h100, h200 or v100"),
+    _PARAMETER,
+    Option(("--max-localsz",), "N", "most samples on one GPU (default: no limit)"),
+    Option(("--output", "-o"), "FILE", "measurement file to write (default measure_<batch>_<servers>.json)"),
+)
+
+VALIDATE: tuple[Option, ...] = (Option(("--data",), "DIR", "directory with measurements/, taskgraphs/ and costs/"),)
+
+_HELP = Option(("--help", "-h"), None, "show this help")
+_NUMBER = re.compile(r"-[0-9.]")
+_ARGPARSE = re.compile(r"argument (?P<flags>\S+): (?P<what>.*)", re.DOTALL)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of exiting, and speaks of flags instead of arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        match = _ARGPARSE.fullmatch(message)
+        if match is None:
+            raise FlexNetError(message)
+        flag = match["flags"].split("/")[0]
+        if match["what"].startswith("expected"):
+            raise FlexNetError(f"{flag} needs a value")
+        if match["what"].startswith("ignored explicit argument"):
+            raise FlexNetError(f"{flag} takes no value; got{match['what'].removeprefix('ignored explicit argument')}")
+        raise FlexNetError(f"{flag}: {match['what']}")
+
+
+def parse_arguments(options: Sequence[Option], arguments: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Split arguments into what is known and what is not.
+
+    Returns
+    -------
+    given : dict of str to str
+        See `Given`.
+    words : list of str
+        Arguments that belong to no flag.
+    unknown : list of str
+        Flags that are not among ``options``.
+
+    Raises
+    ------
+    FlexNetError
+        If a flag lacks its value or has one too many.
+
+    Examples
+    --------
+    >>> parse_arguments(VALIDATE, ["--data", "d", "more", "--dat"])
+    ({'--data': 'd'}, ['more'], ['--dat'])
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    for option in (*options, _HELP):
+        if option.value is None:
+            parser.add_argument(*option.names, dest=option.names[0], action="store_const", const="")
+        else:
+            parser.add_argument(*option.names, dest=option.names[0])
+    namespace, extras = parser.parse_known_args(list(arguments))
+    unknown = [word for word in extras if word.startswith("-") and not _NUMBER.match(word)]
+    return vars(namespace), [word for word in extras if word not in unknown], unknown
+
+
+def refuse_unknown(unknown: Sequence[str], options: Sequence[Option], hints: Mapping[str, str]) -> None:
+    """Refuse the first unknown flag: with its hint if it has one, or with the closest match.
+
+    Raises
+    ------
+    FlexNetError
+        If there is one.
+    """
+    if not unknown:
+        return
+    flag = unknown[0].split("=")[0]
+    if flag in hints:
+        raise FlexNetError(f"{flag} {hints[flag]}")
+    known = [name for option in (*options, _HELP) for name in option.names if name.startswith("--")]
+    close = difflib.get_close_matches(flag, known, 1)
+    raise FlexNetError(f"unknown flag {flag}; " + (f"did you mean {close[0]}?" if close else "--help lists the flags"))
+
+
+def parse_model_command(
+    command: str, options: Sequence[Option], arguments: Sequence[str]
+) -> tuple[str | None, dict[str, str], dict[str, str]]:
+    """Parse ``MODEL [flags]`` in any order.
+
+    Returns
+    -------
+    model : str or None
+        None if there is no model.
+    given, model_given : dict of str to str
+        Flags of the command and of the model.
+
+    Raises
+    ------
+    FlexNetError
+        If a flag or the model is unknown, or an argument is too many.
+    """
+    from flexnet._legacy import NO_EFFECT
+    from flexnet.models import MODELS
+
+    hints = {flag: "has no effect; only the original command lines (flexnet dlrmsim ...) take it" for flag in NO_EFFECT}
+    every: dict[str, Option] = {}
+    owners: dict[str, list[str]] = {}
+    for name in MODELS:
+        for option in model_options(name):
+            every.setdefault(option.names[0], option)
+            for spelling in option.names:
+                owners.setdefault(spelling, []).append(name)
+    given, words, unknown = parse_arguments([*options, *every.values()], arguments)
+    refuse_unknown(unknown, [*options, *every.values()], hints)
+    if not words:
+        stray = next((flag for flag in given if flag in every), None)
+        if stray is not None and "--help" not in given:
+            raise FlexNetError(f"{stray} is a flag of a model, but no model is given; use flexnet {command} MODEL ...")
+        return None, given, {}
+    model = words[0]
+    if model not in MODELS:
+        close = difflib.get_close_matches(model, MODELS, 1)
+        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(MODELS)}"
+        raise FlexNetError(f"unknown model {model!r}; {hint}")
+    if len(words) > 1:
+        raise FlexNetError(f"unexpected argument {words[1]!r} after {model}; flexnet {command} takes one model and flags")
+    own = model_options(model)
+    given, _, unknown = parse_arguments([*options, *own], arguments)
+    allowed = ", ".join(option.names[0] for option in own) or "no flags of its own"
+    others = {
+        flag: f"is a flag of model {', '.join(names)}; {model} has {allowed}"
+        for flag, names in owners.items()
+        if model not in names
+    }
+    refuse_unknown(unknown, [*options, *own], others)
+    names = {option.names[0] for option in own}
+    return (
+        model,
+        {flag: value for flag, value in given.items() if flag not in names},
+        {flag: value for flag, value in given.items() if flag in names},
+    )
+
+
+def model_options(model: str) -> tuple[Option, ...]:
+    """Flags of a model as options."""
+    from flexnet.models import MODELS
+
+    kinds = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
+    return tuple(
+        Option(
+            (flag.name, *flag.aliases),
+            kinds[flag.kind],
+            f"{flag.help} (default {flag.default_text})" if flag.effective else f"no effect: {flag.help}",
+        )
+        for flag in MODELS[model].flags
+    )
+
+
+def command_help(command: str, about: str, options: Sequence[Option], model: str | None = None) -> str:
+    """Help text of a command, with the flags of ``model`` if one is given."""
+    lines = [f"usage: flexnet {command}" + (f" {model} [flags]" if model else " [flags]"), "", about, "", "flags:"]
+    lines += [_help_line(option) for option in (*options, _HELP)]
+    own = model_options(model) if model else ()
+    if own:
+        lines += ["", f"flags of {model}:", *(_help_line(option) for option in own)]
+    return "\n".join(lines)
+
+
+def _help_line(option: Option) -> str:
+    left = ", ".join(option.names) + (f" {option.value}" if option.value else "")
+    return f"  {left:<38} {option.help}"

@@ -1,0 +1,192 @@
+"""Shortest routes over a graph, and coin change over the jumps of a circulant graph.
+
+Random numbers are a 32-bit xorshift (Marsaglia, Xorshift RNGs, J. Stat. Soft. 8 (2003)) in 64-bit integers: it never
+overflows, so compiled and interpreted runs draw the same numbers.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["coin_routes", "coin_table", "hops_from", "hops_to_servers", "shortest"]
+
+MASK = 0xFFFFFFFF
+
+
+@njit(cache=True, inline="always")
+def _draw(state):  # type: ignore[no-untyped-def]
+    """Next state in 1..2**32-1, which is the random number too."""
+    state ^= (state << 13) & MASK
+    state ^= state >> 17
+    state ^= (state << 5) & MASK
+    return state
+
+
+@njit(cache=True)
+def hops_from(ptr, neighbor, source, hops, queue):  # type: ignore[no-untyped-def]
+    """Fill ``hops`` (n_node,) with distances from ``source``, -1 where unreachable; ``queue`` (n_node,) is scratch."""
+    hops[:] = -1
+    hops[source] = 0
+    queue[0] = source
+    head = 0
+    tail = 1
+    n_node = hops.shape[0]
+    while head < tail and tail < n_node:
+        node = queue[head]
+        head += 1
+        for link in range(ptr[node], ptr[node + 1]):
+            other = neighbor[link]
+            if hops[other] < 0:
+                hops[other] = hops[node] + 1
+                queue[tail] = other
+                tail += 1
+
+
+@njit(cache=True)
+def hops_to_servers(ptr, neighbor, n_server):  # type: ignore[no-untyped-def]
+    """Distances int32 (n_server, n_node) from every node to every server; links are symmetric."""
+    n_node = ptr.shape[0] - 1
+    hops = np.empty((n_server, n_node), np.int32)
+    queue = np.empty(n_node, np.int32)
+    for server in range(n_server):
+        hops_from(ptr, neighbor, server, hops[server], queue)
+    return hops
+
+
+@njit(cache=True)
+def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
+    """One shortest route per ordered server pair, every next hop drawn uniformly from those that lead nearer.
+
+    Parameters
+    ----------
+    ptr : int32 (n_node + 1,)
+    neighbor : int32 (n_link,)
+        Neighbours in CSR, ascending for every node.
+    seed : int
+        1..2**32-1.
+
+    Returns
+    -------
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+        Link ids (positions in ``neighbor``); empty for unreachable pairs.
+    """
+    hops = hops_to_servers(ptr, neighbor, n_server)
+    n_node = ptr.shape[0] - 1
+    route_ptr = np.zeros(n_server * n_server + 1, np.int32)
+    total = 0
+    for source in range(n_server):
+        for target in range(n_server):
+            total += max(hops[target, source], 0)
+            route_ptr[source * n_server + target + 1] = total
+    route = np.empty(total, np.int32)
+    nearer = np.empty(neighbor.shape[0], np.int32)  # per node, the links that lead nearer to the target
+    n_nearer = np.zeros(n_node, np.int32)
+    state = seed
+    for target in range(n_server):
+        left = hops[target]
+        for node in range(n_node):
+            n_nearer[node] = 0
+            if left[node] < 1:
+                continue
+            begin = ptr[node]
+            if left[node] == 1:
+                end = ptr[node + 1]  # bisect for the direct link; a scan makes full meshes cubic
+                low = begin
+                while low < end:
+                    middle = (low + end) >> 1
+                    if neighbor[middle] < target:
+                        low = middle + 1
+                    else:
+                        end = middle
+                nearer[begin] = low
+                n_nearer[node] = 1
+                continue
+            for link in range(begin, ptr[node + 1]):
+                if left[neighbor[link]] == left[node] - 1:
+                    nearer[begin + n_nearer[node]] = link
+                    n_nearer[node] += 1
+        for source in range(n_server):
+            at = route_ptr[source * n_server + target]
+            node = source
+            for _ in range(left[source]):
+                pick = ptr[node]
+                if n_nearer[node] > 1:
+                    state = _draw(state)
+                    pick += (state * n_nearer[node]) >> 32
+                link = nearer[pick]
+                route[at] = link
+                at += 1
+                node = neighbor[link]
+    return route_ptr, route
+
+
+@njit(cache=True)
+def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
+    """Fewest coins that sum to every residue mod ``n`` (network.cc:2204).
+
+    Parameters
+    ----------
+    n : int
+    coins : int64 (n_coin,)
+        Residues 1..n-1; on equal counts a later coin replaces an earlier one with probability 0.5.
+    seed : int
+        1..2**32-1.
+
+    Returns
+    -------
+    count : int32 (n,)
+        Coins needed, -1 where no number of them will do.
+    last : int32 (n,)
+        Coin to peel off first; meaningless where ``count < 1``.
+    """
+    count = np.full(n, -1, np.int32)
+    last = np.zeros(n, np.int32)
+    queue = np.empty(n, np.int32)
+    count[0] = 0
+    queue[0] = 0
+    head = 0
+    tail = 1
+    while head < tail:
+        residue = queue[head]
+        head += 1
+        for coin in coins:
+            other = (residue + coin) % n
+            if count[other] < 0:
+                count[other] = count[residue] + 1
+                queue[tail] = other
+                tail += 1
+    state = seed
+    for residue in range(1, n):
+        for coin in coins:
+            before = count[(residue - coin) % n]
+            if before < 0 or before != count[residue] - 1:
+                continue
+            if last[residue] != 0:
+                state = _draw(state)
+                if (state >> 31) == 0:
+                    continue
+            last[residue] = coin
+    return count, last
+
+
+@njit(cache=True)
+def coin_routes(count, last, link_id):  # type: ignore[no-untyped-def]
+    """Routes that walk every server pair's difference coin by coin; arrays as in `coin_table` and `shortest`."""
+    n = count.shape[0]
+    route_ptr = np.zeros(n * n + 1, np.int32)
+    total = 0
+    for source in range(n):
+        for target in range(n):
+            total += count[(target - source) % n]
+            route_ptr[source * n + target + 1] = total
+    route = np.empty(total, np.int32)
+    at = 0
+    for source in range(n):
+        for target in range(n):
+            node = source
+            while node != target:
+                other = (node + last[(target - node) % n]) % n
+                route[at] = link_id[node, other]
+                at += 1
+                node = other
+    return route_ptr, route

@@ -1,0 +1,28 @@
+"""VGG-16 (arXiv:1409.1556) on 229x229 images, as FlexNet's ``vggsim`` builds it (padding 2, where the paper has 1)."""
+
+from flexnet.builder import GraphBuilder
+from flexnet.graph import ModelGraph, OpType
+from flexnet.models.settings import NoSettings
+
+__all__ = ["build_vgg"]
+
+BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))  # (channels, convolutions)
+
+
+def build_vgg(settings: NoSettings, batch_size: int) -> ModelGraph:
+    """Five blocks of 3x3 convolutions and a pool, then three dense layers.
+
+    >>> build_vgg(NoSettings(), 64).operators[18].outputs[0].dims
+    (61952, 64)
+    """
+    b = GraphBuilder("vgg", batch_size)
+    x = b.input(3, 229, 229)
+    for channels, depth in BLOCKS:
+        for _ in range(depth):
+            x = b.conv2d(x, channels, (3, 3), padding=(2, 2), activation=OpType.RELU)
+        x = b.pool2d(x, (3, 3), stride=(2, 2))
+    x = b.flat(x)
+    x = b.dense(x, 4096, activation=OpType.RELU)
+    x = b.dense(x, 4096, activation=OpType.RELU)
+    b.softmax(b.dense(x, 1000))
+    return b.build()

@@ -1,0 +1,20 @@
+"""Search over strategies and networks."""
+
+from flexnet.search.alternate import CoSearch, Info, Plan, State
+from flexnet.search.driver import Outcome, Progress, drive
+from flexnet.search.find import TOPOLOGIES, Prepared, Settings, find_plan, prepare
+
+__all__ = [
+    "TOPOLOGIES",
+    "CoSearch",
+    "Info",
+    "Outcome",
+    "Plan",
+    "Prepared",
+    "Progress",
+    "Settings",
+    "State",
+    "drive",
+    "find_plan",
+    "prepare",
+]

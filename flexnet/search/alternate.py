@@ -1,0 +1,183 @@
+"""Co-optimisation of strategy and network: `CoSearch.init` and `CoSearch.step`, both pure.
+
+Strategy moves are Metropolis steps (reference section 3.7); between them the network is built anew from the traffic
+of the strategy.  Two rules for when:
+
+* original (reference section 5.4): after every accepted or best proposal, and when a second Metropolis test of the
+  topology's own says so, even for rejected proposals.  The time of the current strategy is not updated.
+* corrected: after every accepted proposal a network is built for it; the better of the two networks is kept, and the
+  current time is the one on the kept network.  A rejected proposal changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from flexnet.search.moves import MoveSet
+from flexnet.search.pricing import Directions, Price, Pricer
+from flexnet.strategy import Strategy
+from flexnet.topology import Demand, Network
+
+__all__ = ["CoSearch", "Info", "Plan", "State"]
+
+Rebuild = Callable[[np.random.Generator, Demand], Network]
+
+TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
+TOPOLOGY_PATIENCE = 50
+
+
+class Plan(NamedTuple):
+    """A strategy on a network, its iteration time in seconds, and the ring directions it was priced with."""
+
+    strategy: Strategy
+    network: Network
+    seconds: float
+    directions: Directions | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a step needs of the past.
+
+    Parameters
+    ----------
+    iteration : int
+        Proposals made so far.
+    last_reset : int
+        Iteration at which the current plan was last set back to the best.
+    current, best : Plan
+    network : Network
+        The network the next proposal is priced on (the current plan's, unless the original's rules let it drift).
+    topology_current, topology_best : float
+        Times of the topology's own Metropolis test, seconds.
+    topology_unchanged : int
+        Proposals since that test last said "change".
+    """
+
+    iteration: int
+    last_reset: int
+    current: Plan
+    best: Plan
+    network: Network
+    topology_current: float = np.inf
+    topology_best: float = np.inf
+    topology_unchanged: int = 0
+
+
+class Info(NamedTuple):
+    """What happened in a step, for diagnosis only.
+
+    ``proposed`` is the time of the proposal in seconds, a value above the acceptance threshold if ``exact`` is False.
+    """
+
+    proposed: float
+    exact: bool
+    accepted: bool
+    improved: bool
+    rebuilt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CoSearch:
+    """A search over strategies and networks.
+
+    Parameters
+    ----------
+    moves : MoveSet
+    pricer : Pricer
+    rebuild : callable or None
+        Builds a network for a demand; None if the network is given and stays.
+    alpha : float
+        Inverse temperature, per ms of iteration time (``--alpha``).
+    span : int
+        Proposals between two resets of the current plan to the best.
+    """
+
+    moves: MoveSet
+    pricer: Pricer
+    rebuild: Rebuild | None
+    alpha: float
+    span: int
+
+    def init(self, rng: np.random.Generator, strategy: Strategy, network: Network) -> State:
+        """Price the starting strategy on the first network."""
+        price = self.pricer.price(rng, strategy, network)
+        plan = Plan(strategy, network, price.seconds, price.directions)
+        state = State(0, 0, plan, plan, network)
+        if self.rebuild is not None and not self.pricer.problem.semantics.restore_topology:
+            state, _ = self._reconsider(rng, state, plan, 0.0, force=False)
+        return state
+
+    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Info]:
+        """One proposal."""
+        if state.iteration - state.last_reset >= self.span:
+            state = replace(state, last_reset=state.iteration, current=state.best, network=state.best.network)
+        draw = 1.0 - rng.random()
+        threshold = state.current.seconds + self._slack(draw, self.alpha * 1e3)
+        topology_slack = 0.0
+        limit = threshold
+        drifting = self.rebuild is not None and not self.pricer.problem.semantics.restore_topology
+        if drifting:
+            topology_slack = self._slack(1.0 - rng.random(), TOPOLOGY_ALPHA)
+            limit = max(limit, state.topology_current + topology_slack, state.topology_best)
+        changed = self.moves.rewrite(rng, state.current.strategy)
+        strategy = state.current.strategy if changed is None else changed
+        if changed is None and state.network is state.current.network:
+            price = Price(state.current.seconds, True, state.current.directions)
+        else:
+            price = self.pricer.price(rng, strategy, state.network, limit)
+        plan = Plan(strategy, state.network, price.seconds, price.directions)
+        improved = price.exact and price.seconds < state.best.seconds
+        accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
+        rebuilt = False
+        if improved:
+            state = replace(state, best=plan)
+        if drifting:
+            if accepted:
+                state = replace(state, current=plan)
+            state, rebuilt = self._reconsider(rng, state, plan, topology_slack, force=accepted)
+        elif accepted:
+            if self.rebuild is not None and changed is not None:
+                plan = self._better_network(rng, plan)
+                rebuilt = plan.network is not state.network
+            state = replace(state, current=plan, network=plan.network)
+            if plan.seconds < state.best.seconds:
+                state = replace(state, best=plan)
+        state = replace(state, iteration=state.iteration + 1)
+        return state, Info(price.seconds, price.exact, accepted, improved, rebuilt)
+
+    def _slack(self, draw: float, alpha: float) -> float:
+        """How much slower a proposal may be and still pass ``draw < exp(-alpha * slower)``; draw in (0, 1]."""
+        return float(-np.log(draw) / alpha) if alpha > 0 else np.inf
+
+    def _better_network(self, rng: np.random.Generator, plan: Plan) -> Plan:
+        """The plan on a network built for it, if that is faster than the one it was priced on."""
+        assert self.rebuild is not None
+        network = self.rebuild(rng, self.pricer.demand(plan.strategy))
+        price = self.pricer.price(rng, plan.strategy, network, plan.seconds)
+        if price.exact and price.seconds < plan.seconds:
+            return Plan(plan.strategy, network, price.seconds, price.directions)
+        return plan
+
+    def _reconsider(
+        self, rng: np.random.Generator, state: State, plan: Plan, slack: float, *, force: bool
+    ) -> tuple[State, bool]:
+        """The original's topology step, with the traffic of the strategy simulated last (network.cc:2289)."""
+        seconds = plan.seconds
+        change = seconds < state.topology_current or (
+            seconds != state.topology_current and seconds < state.topology_current + slack
+        )
+        best = state.topology_best
+        if seconds < best:
+            change = True
+            best = seconds
+        if change:
+            state = replace(state, topology_current=seconds, topology_best=best)
+        unchanged = state.topology_unchanged + (not change)
+        if not (force or change or unchanged >= TOPOLOGY_PATIENCE):
+            return replace(state, topology_unchanged=unchanged), False
+        assert self.rebuild is not None
+        network = self.rebuild(rng, self.pricer.demand(plan.strategy))
+        return replace(state, network=network, topology_unchanged=0), True

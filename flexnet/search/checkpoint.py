@@ -1,0 +1,143 @@
+"""Saves and restores a search so that it goes on as if it had never stopped: same proposals, same bits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from flexnet.errors import FlexNetError
+from flexnet.search.alternate import Plan, State
+from flexnet.strategy import Strategy
+from flexnet.topology import Network, Topology, connect
+
+__all__ = ["checkpoint_json", "restore"]
+
+VERSION = 1
+
+
+def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
+    """State and generator as JSON; networks that plans share are stored once."""
+    networks: list[Network] = []
+
+    def network_number(network: Network) -> int:
+        for i, known in enumerate(networks):
+            if known is network:
+                return i
+        networks.append(network)
+        return len(networks) - 1
+
+    def plan(p: Plan) -> dict[str, Any]:
+        return {
+            "choice": p.strategy.choice,
+            "devices": p.strategy.devices,
+            "network": network_number(p.network),
+            "seconds": p.seconds,
+            "directions": p.directions,
+        }
+
+    document = {
+        "version": VERSION,
+        "iteration": state.iteration,
+        "last_reset": state.last_reset,
+        "current": plan(state.current),
+        "best": plan(state.best),
+        "network": network_number(state.network),
+        "topology_current": _finite(state.topology_current),
+        "topology_best": _finite(state.topology_best),
+        "topology_unchanged": state.topology_unchanged,
+        "rng": _rng_state(rng),
+        "networks": [_network_document(network) for network in networks],
+    }
+    return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def restore(path: Path, rng: np.random.Generator) -> State:
+    """State from a checkpoint file; sets ``rng`` to where it was.
+
+    Raises
+    ------
+    FlexNetError
+        If the file is missing, damaged or of another version.
+    """
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise FlexNetError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
+    except orjson.JSONDecodeError as error:
+        raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise FlexNetError(f"checkpoint {path} is not one of this version of flexnet (version {VERSION})")
+    try:
+        networks = [_network(item) for item in document["networks"]]
+        rng.bit_generator.state = _rng_from(document["rng"])
+        return State(
+            document["iteration"],
+            document["last_reset"],
+            _plan(document["current"], networks),
+            _plan(document["best"], networks),
+            networks[document["network"]],
+            _infinite(document["topology_current"]),
+            _infinite(document["topology_best"]),
+            document["topology_unchanged"],
+        )
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _infinite(value: float | None) -> float:
+    return float("inf") if value is None else value
+
+
+def _rng_state(rng: np.random.Generator) -> dict[str, Any]:
+    """The generator's state with its 128-bit integers as text, which JSON cannot hold as numbers."""
+    state = dict(rng.bit_generator.state)
+    state["state"] = {key: str(value) for key, value in state["state"].items()}
+    return state
+
+
+def _rng_from(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document, "state": {key: int(value) for key, value in document["state"].items()}}
+
+
+def _network_document(network: Network) -> dict[str, Any]:
+    topology = network.topology
+    ends = np.argwhere(topology.links > 0)
+    return {
+        "name": topology.name,
+        "n_server": topology.n_server,
+        "n_switch": topology.n_switch,
+        "links": [[int(a), int(b), int(topology.links[a, b])] for a, b in ends if a < b],
+        "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
+        "link_bandwidth": network.link_bandwidth,
+        "latency": network.latency,
+        "route_ptr": network.route_ptr,
+        "route": network.route,
+    }
+
+
+def _network(document: Mapping[str, Any]) -> Network:
+    n_node = document["n_server"] + document["n_switch"]
+    links = np.zeros((n_node, n_node), np.int64)
+    for a, b, count in document["links"]:
+        links[a, b] = links[b, a] = count
+    rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
+    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings)
+    routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))
+    return connect(topology, document["link_bandwidth"], document["latency"], routes)
+
+
+def _plan(document: Mapping[str, Any], networks: list[Network]) -> Plan:
+    strategy = Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))
+    directions = document["directions"]
+    return Plan(
+        strategy,
+        networks[document["network"]],
+        document["seconds"],
+        None if directions is None else np.array(directions, np.int8),
+    )

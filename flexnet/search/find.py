@@ -1,0 +1,175 @@
+"""One call that finds a plan: prepares the problem, runs the search, prices the result at full resolution."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.problem import Problem
+from flexnet.search.alternate import CoSearch, Rebuild, State
+from flexnet.search.driver import Outcome, drive, reset_span
+from flexnet.search.moves import initial_strategy, make_moves
+from flexnet.search.pricing import Pricer
+from flexnet.simulate import Timeline
+from flexnet.strategy import Config, Strategy, configs_of, make_strategy
+from flexnet.topology import (
+    Demand,
+    Network,
+    Topology,
+    build_topoopt,
+    connect,
+    fat_tree,
+    full_mesh,
+    random_graph,
+    routes_for,
+)
+
+__all__ = ["TOPOLOGIES", "Prepared", "Settings", "find_plan", "prepare"]
+
+TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
+
+# Resolution of fair sharing while searching, as a share of the busiest server's compute time, and the relative
+# difference under which links fill together: prices stay within 0.5 % of exact ones, several times sooner.
+WINDOW_SHARE = 5e-4
+TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to search.
+
+    Parameters
+    ----------
+    topology : {"topoopt", "fattree", "random", "fc"}
+    budget : int
+        Proposals (the original's ``--search-budget``; one more is made).
+    alpha : float
+        Inverse temperature per ms of iteration time.
+    seed : int
+        Same seed, same plan.
+    strided : bool
+        Place parts evenly over the servers (``--net-opt 1``).
+    propagation, parameter_parallel : bool
+        Moves that propagate configs along edges; Linear operators cut along channels.
+    segment_bytes : int
+        Message size of the first-in-first-out link model; 0 for whole transfers.
+    gpu_memory : float or None
+        Bytes per GPU; None for no limit.
+    """
+
+    topology: str
+    budget: int = 0
+    alpha: float = 1.0
+    seed: int = 0
+    strided: bool = False
+    propagation: bool = False
+    parameter_parallel: bool = False
+    segment_bytes: int = 0
+    gpu_memory: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.topology not in TOPOLOGIES:
+            raise FlexNetError(f"unknown topology {self.topology!r}; choose one of {', '.join(TOPOLOGIES)}")
+        if self.budget < 0:
+            raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
+        if not 0 <= self.alpha < float("inf"):
+            raise FlexNetError(f"alpha is {self.alpha}; it must be a finite number, 0 or more")
+        if self.seed < 0:
+            raise FlexNetError(f"the seed is {self.seed}; it must be 0 or more")
+        if self.segment_bytes < 0:
+            raise FlexNetError(f"the segment size is {self.segment_bytes} bytes; use 0 (whole transfers) or more")
+        if self.gpu_memory is not None and not self.gpu_memory > 0:
+            raise FlexNetError(f"the GPU memory is {self.gpu_memory} bytes; it must be above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A search ready to run."""
+
+    problem: Problem
+    settings: Settings
+    search: CoSearch
+    rng: np.random.Generator
+    state: State
+
+    def exact(self, state: State) -> Timeline:
+        """The best plan's times at full resolution."""
+        best = state.best
+        return self.search.pricer.exact(best.strategy, best.network, best.directions)
+
+    def configs(self, state: State) -> list[Config]:
+        """The best plan's configs."""
+        return configs_of(self.problem, state.best.strategy)
+
+
+def prepare(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Prepared:
+    """Lay out moves and prices, build the first network, and price the starting strategy.
+
+    ``start`` is the starting strategy; data parallelism with round-robin embeddings if None.
+
+    Raises
+    ------
+    FlexNetError
+        If the topology cannot be built for this cluster, or the starting strategy does not fit.
+    """
+    rng = np.random.default_rng(settings.seed)
+    moves = make_moves(
+        problem,
+        strided=settings.strided,
+        propagation=settings.propagation,
+        parameter_parallel=settings.parameter_parallel,
+    )
+    strategy = make_strategy(problem, start if start is not None else initial_strategy(rng, moves))
+    memory_limit = None
+    if problem.semantics.limit_memory and settings.gpu_memory is not None:
+        memory_limit = settings.gpu_memory * max(problem.cluster.big_gpu, 1)
+    window = WINDOW_SHARE * _busiest_compute(problem, strategy)
+    pricer = Pricer(problem, settings.segment_bytes, window, TOLERANCE, memory_limit)
+    pricer.require_memory(strategy)
+    rebuild = _rebuilder(problem) if settings.topology == "topoopt" else None
+    if rebuild is not None:
+        network = rebuild(rng, pricer.demand(strategy))
+    else:
+        network = _fixed_network(problem, settings.topology, rng)
+    search = CoSearch(moves, pricer, rebuild, settings.alpha, reset_span(settings.budget))
+    return Prepared(problem, settings, search, rng, search.init(rng, strategy, network))
+
+
+def find_plan(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Outcome:
+    """Search and return the outcome; see `prepare` and `flexnet.search.driver.drive`."""
+    ready = prepare(problem, settings, start)
+    return drive(ready.search, ready.rng, ready.state, settings.budget)
+
+
+def _busiest_compute(problem: Problem, strategy: Strategy) -> float:
+    seconds = np.zeros(problem.cluster.n_server)
+    for op, config in enumerate(configs_of(problem, strategy)):
+        entry = problem.candidates[op][int(strategy.choice[op])]
+        assert prod(config.degrees) == len(config.devices)
+        np.add.at(seconds, list(config.devices), entry.forward + entry.backward)
+    return float(seconds.max())
+
+
+def _fixed_network(problem: Problem, name: str, rng: np.random.Generator) -> Network:
+    cluster = problem.cluster
+    topology: Topology
+    if name == "fattree":
+        topology = fat_tree(cluster.n_server)
+    elif name == "fc":
+        topology = full_mesh(cluster.n_server)
+    else:
+        topology = random_graph(cluster.n_server, cluster.degree, rng)
+    routes = routes_for(topology, problem.semantics, rng)
+    return connect(topology, cluster.link_bandwidth, cluster.latency, routes)
+
+
+def _rebuilder(problem: Problem) -> Rebuild:
+    cluster = problem.cluster
+
+    def rebuild(rng: np.random.Generator, demand: Demand) -> Network:
+        topology = build_topoopt(demand, cluster.degree, problem.semantics, rng)
+        routes = routes_for(topology, problem.semantics, rng)
+        return connect(topology, cluster.link_bandwidth, cluster.latency, routes)
+
+    return rebuild

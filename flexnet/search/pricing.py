@@ -1,0 +1,134 @@
+"""Prices strategies on networks under one problem's semantics."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.problem import Problem
+from flexnet.simulate import FairSimulator, FifoSimulator, Timeline, network_arrays
+from flexnet.strategy import Strategy
+from flexnet.taskgraph import Builder, TaskArrays
+from flexnet.topology import Demand, Network
+from flexnet.traffic import demand_of
+
+__all__ = ["Price", "Pricer"]
+
+Directions = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Price:
+    """Iteration time of a strategy on a network.
+
+    Parameters
+    ----------
+    seconds : float
+        The time, or some time above the limit it was asked with.
+    exact : bool
+        Whether ``seconds`` is the time itself.
+    directions : int8 (n_allreduce,) or None
+        Ring directions drawn for it, where semantics draws them.
+    """
+
+    seconds: float
+    exact: bool
+    directions: Directions | None
+
+
+@dataclass(slots=True)
+class Pricer:
+    """Builds and simulates; holds scratch memory only, so results depend on arguments alone.
+
+    Parameters
+    ----------
+    problem : Problem
+    segment_bytes : int
+        Size of the messages the first-in-first-out model cuts transfers into; 0 for whole.
+    window, tolerance : float
+        Resolution of fair sharing while searching; see `FairSimulator`.
+    memory_limit : float or None
+        Bytes of GPU memory a server has; strategies that need more on some server cost infinity.
+    """
+
+    problem: Problem
+    segment_bytes: int = 0
+    window: float = 0.0
+    tolerance: float = 0.0
+    memory_limit: float | None = None
+    _builder: Builder = field(init=False)
+    _fifo: FifoSimulator = field(init=False)
+    _fair: FairSimulator = field(init=False)
+    _exact: FairSimulator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._builder = Builder(self.problem)
+        self._fifo = FifoSimulator(self.problem.semantics, self.segment_bytes)
+        self._fair = FairSimulator(self.window, self.tolerance)
+        self._exact = FairSimulator()
+
+    def price(
+        self,
+        rng: np.random.Generator,
+        strategy: Strategy,
+        network: Network,
+        limit: float = np.inf,
+    ) -> Price:
+        """Time of one iteration, given up as soon as it is known to exceed ``limit`` seconds."""
+        if self.memory_limit is not None and self.memory_needed(strategy) > self.memory_limit:
+            return Price(np.inf, False, None)
+        tasks = self._builder.arrays(strategy)
+        arrays = network_arrays(network)
+        if self.problem.semantics.fair_links:
+            seconds = self._fair.seconds(tasks, arrays, limit)
+            return Price(seconds, seconds <= limit, None)
+        directions = self._directions(rng, tasks, network)
+        seconds = self._fifo.seconds(tasks, arrays, directions, limit)
+        return Price(seconds, seconds <= limit, directions)
+
+    def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
+        """Every task's times at full resolution, for what is reported and exported."""
+        tasks = self._builder.arrays(strategy)
+        if self.problem.semantics.fair_links:
+            return self._exact.timeline(tasks, network_arrays(network))
+        return self._fifo.timeline(tasks, network_arrays(network), directions)
+
+    def tasks(self, strategy: Strategy) -> TaskArrays:
+        """Task arrays of a strategy, valid until the next call."""
+        return self._builder.arrays(strategy)
+
+    def demand(self, strategy: Strategy) -> Demand:
+        """What a strategy asks of the network."""
+        return demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
+
+    def memory_needed(self, strategy: Strategy) -> float:
+        """Bytes the fullest server needs: measured memory per GPU times the GPUs that share the part."""
+        arrays = self.problem.arrays
+        candidates = arrays.candidate_ptr[:-1] + strategy.choice
+        gpus = np.where(arrays.is_embedding, 1, max(self.problem.cluster.big_gpu, 1))
+        per_part = arrays.memory[candidates] * gpus
+        used = np.zeros(self.problem.cluster.n_server)
+        placed = strategy.devices >= 0
+        np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
+        return float(used.max())
+
+    def require_memory(self, strategy: Strategy) -> None:
+        """Refuse a starting strategy that does not fit.
+
+        Raises
+        ------
+        FlexNetError
+            If some server needs more memory than it has.
+        """
+        if self.memory_limit is not None and (needed := self.memory_needed(strategy)) > self.memory_limit:
+            raise FlexNetError(
+                f"the starting strategy needs {needed / 1e9:.1f} GB on one server and a server has "
+                f"{self.memory_limit / 1e9:.1f} GB; raise --gpu-memory or use more servers"
+            )
+
+    def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:
+        if network.topology.rings or not self.problem.semantics.random_ring_direction:
+            return None
+        draws = rng.integers(0, 2, len(tasks.group_ptr) - 1, dtype=np.int8)
+        return draws * np.int8(2) - np.int8(1)

@@ -1,0 +1,269 @@
+"""Prices task graphs: when does the last task of an iteration end?
+
+Two link models, same interface: `FifoSimulator` is the original's, `FairSimulator` shares links max-min fairly.
+A simulator keeps its scratch memory from call to call, so pricing thousands of proposals allocates nothing.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.kernels.simulate import collective_sizes, simulate_fair, simulate_fifo
+from flexnet.semantics import Semantics
+from flexnet.taskgraph import TaskArrays
+from flexnet.topology import Network
+
+__all__ = ["FairSimulator", "FifoSimulator", "NetworkArrays", "Timeline", "network_arrays"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class NetworkArrays(NamedTuple):
+    """What simulation kernels read of a `flexnet.topology.Network`; shapes are documented there."""
+
+    n_server: int
+    latency: float
+    bandwidth: Floats
+    route_ptr: npt.NDArray[np.int32]
+    route: npt.NDArray[np.int32]
+    ring_ptr: npt.NDArray[np.int32]
+    ring_hops: npt.NDArray[np.int32]
+    ring_links: npt.NDArray[np.int32]
+
+
+def network_arrays(network: Network) -> NetworkArrays:
+    """Arrays of a network for the kernels."""
+    return NetworkArrays(
+        network.topology.n_server,
+        float(network.latency),
+        network.bandwidth,
+        network.route_ptr,
+        network.route,
+        network.ring_ptr,
+        network.ring_hops,
+        network.ring_links,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timeline:
+    """What happened in one iteration: ``seconds`` until the last task ended, and every task's ``start`` and ``end``.
+
+    An all-reduce ends when its last ring does (fair sharing), or with its intra-server part (first in, first out,
+    where its flows are tasks of their own).
+    """
+
+    seconds: float
+    start: Floats
+    end: Floats
+
+
+class FifoWork(NamedTuple):
+    """Scratch memory of `flexnet.kernels.simulate.simulate_fifo`."""
+
+    heap_time: Floats
+    heap_id: Ints
+    ready: Floats
+    start: Floats
+    end: Floats
+    waiting: Ints
+    left: Ints
+    flow_route: Ints
+    flow_route_end: Ints
+    flow_on_ring: npt.NDArray[np.bool_]
+    flow_left: Ints
+    flow_ready: Floats
+    flow_collective: Ints
+    collective_ready: Floats
+    collective_waiting: Ints
+    link_free: Floats
+    link_bandwidth: Floats
+    server_free: Floats
+
+
+@dataclass(slots=True)
+class FifoSimulator:
+    """The original's link model (reference sections 4.3-4.6).
+
+    Parameters
+    ----------
+    semantics : Semantics
+    segment_bytes : int
+        Cut transfers into messages of at most this size; 0 sends them whole.
+    """
+
+    semantics: Semantics
+    segment_bytes: int = 0
+    _room: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    _work: FifoWork | None = None
+
+    def seconds(
+        self,
+        tasks: TaskArrays,
+        network: NetworkArrays,
+        directions: npt.NDArray[np.int8] | None = None,
+        limit: float = np.inf,
+    ) -> float:
+        """Iteration time in seconds; when it is above ``limit``, some time above ``limit``.
+
+        ``directions`` (n_allreduce,) of +1 and -1 say which way rings over routes run; forwards if None.
+        """
+        return self._run(tasks, network, directions, limit)[0]
+
+    def timeline(
+        self, tasks: TaskArrays, network: NetworkArrays, directions: npt.NDArray[np.int8] | None = None
+    ) -> Timeline:
+        """Iteration time with the start and end of every task."""
+        seconds, work = self._run(tasks, network, directions, np.inf)
+        n_task = len(tasks.kind)
+        return Timeline(seconds, work.start[:n_task] * 1e-3, work.end[:n_task] * 1e-3)
+
+    def _run(
+        self,
+        tasks: TaskArrays,
+        network: NetworkArrays,
+        directions: npt.NDArray[np.int8] | None,
+        limit: float,
+    ) -> tuple[float, FifoWork]:
+        n_flow, _, _ = collective_sizes(tasks, network)
+        n_group = len(tasks.group_ptr) - 1
+        work = self._reserve(len(tasks.kind), n_flow, n_group, len(network.bandwidth), network.n_server)
+        if directions is None:
+            directions = np.ones(n_group, np.int8)
+        lone = self.semantics.intra_server_factor_exact
+        ms = simulate_fifo(tasks, network, directions, self.segment_bytes, lone, limit * 1e3, work)
+        return (max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit * 1e3 else ms / 1e3), work
+
+    def _reserve(self, n_task: int, n_flow: int, n_group: int, n_link: int, n_server: int) -> FifoWork:
+        needed = (n_task, n_flow, n_group, n_link, n_server)
+        if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
+            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))  # type: ignore[assignment]
+            task, flow, group, link, server = self._room
+            self._work = FifoWork(
+                heap_time=np.zeros(task + flow + group),
+                heap_id=np.zeros(task + flow + group, np.int64),
+                ready=np.zeros(task),
+                start=np.zeros(task),
+                end=np.zeros(task),
+                waiting=np.zeros(task, np.int64),
+                left=np.zeros(task, np.int64),
+                flow_route=np.zeros(flow, np.int64),
+                flow_route_end=np.zeros(flow, np.int64),
+                flow_on_ring=np.zeros(flow, np.bool_),
+                flow_left=np.zeros(flow, np.int64),
+                flow_ready=np.zeros(flow),
+                flow_collective=np.zeros(flow, np.int64),
+                collective_ready=np.zeros(group),
+                collective_waiting=np.zeros(group, np.int64),
+                link_free=np.zeros(link),
+                link_bandwidth=np.zeros(link),
+                server_free=np.zeros(server),
+            )
+        return self._work
+
+
+class FairWork(NamedTuple):
+    """Scratch memory of `flexnet.kernels.simulate.simulate_fair`."""
+
+    heap_time: Floats
+    heap_id: Ints
+    start: Floats
+    end: Floats
+    waiting: Ints
+    queue_ptr: Ints
+    queue_len: Ints
+    queue: Ints
+    queue_time: Floats
+    queue_rank: Ints
+    running: Ints
+    wake: Ints
+    flow_begin: Ints
+    flow_end: Ints
+    flow_on_ring: npt.NDArray[np.bool_]
+    flow_left: Floats
+    flow_rate: Floats
+    flow_finish: Floats
+    flow_delay: Floats
+    flow_item: Ints
+    active: Ints
+    open: Ints
+    ring_link: npt.NDArray[np.int32]
+    link_bytes: Floats
+    link_left: Floats
+    link_count: Ints
+    link_full: npt.NDArray[np.bool_]
+    touched: Ints
+
+
+@dataclass(slots=True)
+class FairSimulator:
+    """Links shared max-min fairly; see `flexnet.kernels.simulate.simulate_fair` for the model and its sources.
+
+    Parameters
+    ----------
+    window : float
+        Least time in seconds between two solutions of the rates; 0 for every change.
+    tolerance : float
+        Relative distance under which links fill together; 0 for exact.
+    """
+
+    window: float = 0.0
+    tolerance: float = 0.0
+    _room: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    _work: FairWork | None = None
+
+    def seconds(self, tasks: TaskArrays, network: NetworkArrays, limit: float = np.inf) -> float:
+        """Iteration time in seconds; when it is above ``limit``, some time above ``limit``."""
+        return self._run(tasks, network, limit)[0]
+
+    def timeline(self, tasks: TaskArrays, network: NetworkArrays) -> Timeline:
+        """Iteration time with the start and end of every task."""
+        seconds, work = self._run(tasks, network, np.inf)
+        n_task = len(tasks.kind)
+        return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
+
+    def _run(self, tasks: TaskArrays, network: NetworkArrays, limit: float) -> tuple[float, FairWork]:
+        _, n_ring, n_inc = collective_sizes(tasks, network)
+        work = self._reserve(len(tasks.kind), n_ring, n_inc, len(network.bandwidth), network.n_server)
+        return simulate_fair(tasks, network, self.window, self.tolerance, limit, work), work
+
+    def _reserve(self, n_task: int, n_ring: int, n_inc: int, n_link: int, n_server: int) -> FairWork:
+        needed = (n_task, n_ring, n_inc, n_link, n_server)
+        if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
+            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))  # type: ignore[assignment]
+            task, ring, inc, link, server = self._room
+            flow = task + ring
+            self._work = FairWork(
+                heap_time=np.zeros(task + ring),
+                heap_id=np.zeros(task + ring, np.int64),
+                start=np.zeros(task),
+                end=np.zeros(task),
+                waiting=np.zeros(task, np.int64),
+                queue_ptr=np.zeros(server + 1, np.int64),
+                queue_len=np.zeros(server, np.int64),
+                queue=np.zeros(task, np.int64),
+                queue_time=np.zeros(task),
+                queue_rank=np.zeros(task, np.int64),
+                running=np.zeros(server, np.int64),
+                wake=np.zeros(2 * task + server, np.int64),
+                flow_begin=np.zeros(flow, np.int64),
+                flow_end=np.zeros(flow, np.int64),
+                flow_on_ring=np.zeros(flow, np.bool_),
+                flow_left=np.zeros(flow),
+                flow_rate=np.zeros(flow),
+                flow_finish=np.zeros(flow),
+                flow_delay=np.zeros(flow),
+                flow_item=np.zeros(flow, np.int64),
+                active=np.zeros(flow, np.int64),
+                open=np.zeros(flow, np.int64),
+                ring_link=np.zeros(inc, np.int32),
+                link_bytes=np.zeros(link),
+                link_left=np.zeros(max(link, server)),
+                link_count=np.zeros(link, np.int64),
+                link_full=np.zeros(link, np.bool_),
+                touched=np.zeros(link, np.int64),
+            )
+        return self._work

@@ -1,0 +1,42 @@
+"""Topologies, routes over them, and the networks they make."""
+
+from flexnet.topology.base import Network, Routes, Topology, connect
+from flexnet.topology.coinchange import coin_rings, coin_table
+from flexnet.topology.demand import Demand
+from flexnet.topology.fattree import fat_tree
+from flexnet.topology.full_mesh import full_mesh
+from flexnet.topology.matching import add_matchings, match
+from flexnet.topology.random_graph import random_graph
+from flexnet.topology.routing import (
+    all_shortest_paths,
+    circulant_coins,
+    coin_change_routes,
+    routes_for,
+    shortest_routes,
+)
+from flexnet.topology.topoopt import build_topoopt
+from flexnet.topology.totient import divisors, select_jumps, totient_jumps
+
+__all__ = [
+    "Demand",
+    "Network",
+    "Routes",
+    "Topology",
+    "add_matchings",
+    "all_shortest_paths",
+    "build_topoopt",
+    "circulant_coins",
+    "coin_change_routes",
+    "coin_rings",
+    "coin_table",
+    "connect",
+    "divisors",
+    "fat_tree",
+    "full_mesh",
+    "match",
+    "random_graph",
+    "routes_for",
+    "select_jumps",
+    "shortest_routes",
+    "totient_jumps",
+]

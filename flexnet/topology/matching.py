@@ -1,0 +1,95 @@
+"""Matchings that give model-parallel traffic direct links (TopoOpt Alg. 1, step 3)."""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import rustworkx as rx
+
+from flexnet.kernels.routes import hops_to_servers
+from flexnet.topology.base import adjacency
+
+__all__ = ["add_matchings", "match"]
+
+# A pair's weight is an integer of three fields; every field holds the sum over a whole matching (up to 4096 pairs)
+# without running into the next.
+DEMAND_LEVELS = 1 << 32
+HOPS_UNIT = 1 << 46
+DEMAND_UNIT = 1 << 70
+
+
+def match(demand: npt.NDArray[np.float64], hops: npt.NDArray[np.int32]) -> tuple[tuple[int, int], ...]:
+    """Pair up servers so that the demand between partners is greatest.
+
+    With demand as cost ``max - demand`` this is the original's minimum-cost perfect matching (network.cc:1852).
+    Among equals the partners are farthest apart, and then fixed by a hash of their ids, so that one matching only is
+    best and the answer does not depend on the solver.
+
+    Parameters
+    ----------
+    demand : float64 (n_server, n_server)
+        Symmetric bytes.
+    hops : int32 (n_server, n_server)
+        Distance of servers now.
+
+    Returns
+    -------
+    tuple of (int, int)
+        Ascending pairs (a, b), a < b; perfect for an even number of servers, one server is left out for an odd one.
+
+    >>> demand = np.zeros((4, 4)); demand[0, 2] = demand[2, 0] = 8.0
+    >>> match(demand, np.ones((4, 4), np.int32))
+    ((0, 2), (1, 3))
+    """
+    n = len(demand)
+    first, second = np.triu_indices(n, 1)
+    wanted = demand[first, second]
+    most = wanted.max(initial=0.0)
+    levels = np.rint(wanted * (DEMAND_LEVELS / most)) if most > 0 else np.zeros(len(wanted))
+    tie = np.maximum(hops[first, second], 0).astype(np.int64) * HOPS_UNIT + _hashes(n)[first, second]
+    weights = [
+        level * DEMAND_UNIT + rest for level, rest in zip(levels.astype(np.int64).tolist(), tie.tolist(), strict=True)
+    ]
+    graph = rx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(list(zip(first.tolist(), second.tolist(), weights, strict=True)))
+    matching = rx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
+    return tuple(sorted((min(pair), max(pair)) for pair in matching))
+
+
+def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64], n_round: int) -> npt.NDArray[np.int64]:
+    """Add rounds of matching links; every round takes one interface of each server.
+
+    A pair that has c links counts with ``demand / (c + 1)``: each new link shrinks it by c/(c+1), as in the original,
+    and ring links count as serving their pair too.
+
+    Parameters
+    ----------
+    links : int64 (n_server, n_server)
+        Link counts so far; not changed.
+    demand : float64 (n_server, n_server)
+        Model-parallel bytes per ordered pair.
+    n_round : int
+
+    Returns
+    -------
+    int64 (n_server, n_server)
+        Link counts.
+    """
+    links = links.copy()
+    both = demand + demand.T
+    for _ in range(n_round):
+        ptr, _, link_to = adjacency(links)
+        for a, b in match(both / (links + 1), hops_to_servers(ptr, link_to, len(links))):
+            links[a, b] += 1
+            links[b, a] += 1
+    return links
+
+
+@lru_cache(maxsize=2)
+def _hashes(n_server: int) -> npt.NDArray[np.int64]:
+    """Fixed scrambled numbers in 0..2**32-1 per pair (the finalizer of splitmix64)."""
+    x = np.arange(1, n_server * n_server + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x >> np.uint64(32)).astype(np.int64).reshape(n_server, n_server)

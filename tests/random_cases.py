@@ -1,0 +1,85 @@
+"""Random task graphs and networks for property tests."""
+
+import networkx as nx
+import numpy as np
+
+from flexnet.simulate import NetworkArrays
+from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+
+
+def random_network(rng: np.random.Generator) -> NetworkArrays:
+    """A connected direct network of 2 to 6 servers with its shortest routes, half the time with rings for all groups."""
+    n = int(rng.integers(2, 7))
+    graph = nx.gnp_random_graph(n, 0.5, seed=int(rng.integers(2**31)))
+    nx.add_cycle(graph, range(n))
+    link = {}
+    bandwidth = []
+    for a in range(n):
+        for b in sorted(graph[a]):
+            link[a, b] = len(bandwidth)
+            bandwidth.append(float(rng.integers(1, 4)) * 1e9)
+    paths = dict(nx.all_pairs_shortest_path(graph))
+    route_ptr, route = [0], []
+    for a in range(n):
+        for b in range(n):
+            route += [link[x, y] for x, y in zip(paths[a][b], paths[a][b][1:], strict=False)]
+            route_ptr.append(len(route))
+    ring_ptr, ring_hops, ring_links = [0] * (n + 2), [0], []
+    if rng.random() < 0.5:
+        for g in range(2, n + 1):
+            for step in (1, n - 1)[: int(rng.integers(1, 3))]:
+                for m in range(n):
+                    hops = [(m + i * step) % n for i in range(n // g + 1)]
+                    ring_links += [link[a, b] for a, b in zip(hops, hops[1:], strict=False)]
+                ring_hops.append(len(ring_links))
+            ring_ptr[g + 1] = len(ring_hops) - 1
+    ints = [np.array(a, np.int32) for a in (route_ptr, route, ring_ptr, ring_hops, ring_links)]
+    return NetworkArrays(n, float(rng.choice([0.0, 1e-6, 1e-3])), np.array(bandwidth), *ints)
+
+
+def random_graph(rng: np.random.Generator, n_server: int) -> TaskGraph:
+    """A legal task graph: compute tasks wait for earlier ones, some over transfers, some end in all-reduces.
+
+    Sizes and times are few round numbers, so that ties are common.
+    """
+    n_compute = int(rng.integers(1, 15))
+    kind, place, seconds, size, op, succ, groups = [], [], [], [], [], [], []
+
+    def add(k, p, s, b, o):
+        kind.append(k)
+        place.append(p)
+        seconds.append(s)
+        size.append(b)
+        op.append(o)
+        succ.append([])
+        return len(kind) - 1
+
+    servers = [int(s) for s in rng.integers(0, n_server, n_compute)]
+    tasks = []
+    for i, server in enumerate(servers):
+        tasks.append(add(int(rng.choice([FORWARD, BACKWARD])), server, float(rng.integers(0, 4)) * 1e-3, 0, i))
+        for j in rng.permutation(i)[: int(rng.integers(0, 3))]:
+            if servers[j] == server:
+                succ[tasks[j]].append(tasks[i])
+            else:
+                bytes_ = int(rng.integers(1, 5)) * 1_000_003
+                comm = add(NOMINAL_COMM, servers[j] * n_server + server, 0.0, bytes_, i)
+                succ[tasks[j]].append(comm)
+                succ[comm].append(tasks[i])
+        if rng.random() < 0.4:
+            members = [int(m) for m in rng.permutation(n_server)[: int(rng.integers(1, n_server + 1))]]
+            reduce_ = add(ALLREDUCE, len(groups), float(rng.integers(0, 2)) * 1e-3, int(rng.integers(1, 9)) * 10**6, i)
+            succ[tasks[i]].append(reduce_)
+            groups.append(members)
+    return TaskGraph(
+        n_server,
+        np.array(kind, np.int8),
+        np.array(place, np.int32),
+        np.array(seconds),
+        np.array(size, np.int64),
+        np.concatenate([[0], np.cumsum([len(s) for s in succ])]).astype(np.int32),
+        np.array([t for s in succ for t in s], np.int32),
+        np.concatenate([[0], np.cumsum([len(g) for g in groups])]).astype(np.int32),
+        np.array([m for g in groups for m in g], np.int32),
+        np.array(op, np.int32),
+    )

@@ -1,0 +1,233 @@
+"""Plain-Python simulators the kernels are compared with: same rules, other code, no arrays and no shortcuts."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+
+SAME = 1 + 1e-10
+
+
+class Heap:
+    """The binary heap of libstdc++'s priority_queue, earliest first; it decides between equal times."""
+
+    def __init__(self):
+        self.items = []
+
+    def __bool__(self):
+        return bool(self.items)
+
+    def push(self, ready, item):
+        self.items.append((ready, item))
+        self._up(len(self.items) - 1)
+
+    def _up(self, at):
+        entry = self.items[at]
+        while at > 0 and self.items[(at - 1) // 2][0] > entry[0]:
+            self.items[at] = self.items[(at - 1) // 2]
+            at = (at - 1) // 2
+        self.items[at] = entry
+
+    def pop(self):
+        top, last = self.items[0], self.items.pop()
+        n = len(self.items)
+        if n:
+            hole = 0
+            while 2 * hole + 1 < n:
+                left, right = 2 * hole + 1, 2 * hole + 2
+                child = left if right >= n or self.items[right][0] > self.items[left][0] else right
+                self.items[hole] = self.items[child]
+                hole = child
+            self.items[hole] = last
+            self._up(hole)
+        return top
+
+
+def route(network, src, dst):
+    pair = src * network.n_server + dst
+    return list(network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]])
+
+
+def ring_paths(graph, network, task, direction=1):
+    """For every ring of an all-reduce, the links of every member's flow; and whether they are rings of the topology."""
+    members = [int(m) for m in graph.members(task)]
+    n = len(members)
+    first, last = network.ring_ptr[n], network.ring_ptr[n + 1]
+    if first == last:
+        order = [(k * direction) % n for k in range(n)]
+        return [[route(network, members[m], members[(m + direction) % n]) for m in order]], False
+    rings = []
+    for r in range(first, last):
+        hops = (network.ring_hops[r + 1] - network.ring_hops[r]) // network.n_server
+        start = network.ring_hops[r]
+        rings.append([list(network.ring_links[start + m * hops : start + (m + 1) * hops]) for m in members])
+    return rings, True
+
+
+def fifo(graph: TaskGraph, network, directions=None, segment=0, keep_lone_sync=False):
+    """Iteration time in seconds under the original's rules (reference sections 4.3 to 4.6), computed in its ms."""
+    latency = float(np.float32(network.latency * 1e3))
+    bandwidth = [b / 1e3 for b in network.bandwidth]
+    heap = Heap()
+    ready = defaultdict(float)
+    waiting = defaultdict(int)
+    for t in range(graph.n_task):
+        for s in graph.successors(t):
+            waiting[int(s)] += 1
+    left = {t: int(graph.bytes[t]) for t in range(graph.n_task)}
+    link_free, server_free = defaultdict(float), defaultdict(float)
+    open_flows = {}
+    finish = 0.0
+    for t in range(graph.n_task):
+        if waiting[t] == 0:
+            heap.push(0.0, ("task", t))
+    while heap:
+        at, (what, x) = heap.pop()
+        if what == "update":
+            server = int(graph.members(x)[0])
+            server_free[server] = max(server_free[server], at)
+            finish = max(finish, server_free[server])
+            continue
+        if what == "flow" or graph.kind[x] == NOMINAL_COMM:
+            flow = x if what == "flow" else None
+            links = flow["links"] if flow else route(network, *divmod(int(graph.place[x]), network.n_server))
+            rest = flow["left"] if flow else left[x]
+            size = min(rest, segment) if segment else rest
+            clock, end, first_end = at, at if links else 0.0, at
+            for i, link in enumerate(links):
+                clock = max(link_free[link], clock) + latency
+                link_free[link] = clock + size / bandwidth[link]
+                end = max(end, link_free[link])
+                first_end = link_free[link] if i == 0 else first_end
+            if size < rest:
+                if flow:
+                    flow["left"] -= size
+                else:
+                    left[x] -= size
+                    ready[x] = first_end
+                heap.push(first_end, (what, x))
+                continue
+            finish = max(finish, end)
+            if flow:
+                group = open_flows[flow["task"]]
+                group["open"] -= 1
+                group["end"] = max(group["end"], end)
+                if group["open"] == 0:
+                    heap.push(group["end"], ("update", flow["task"]))
+                continue
+        elif graph.kind[x] == ALLREDUCE:
+            begin = ready[x] + graph.seconds[x] * 1e3
+            n = len(graph.members(x))
+            if n == 1:
+                finish = max(finish, begin) if keep_lone_sync else finish
+                continue
+            direction = 1 if directions is None else int(directions[graph.place[x]])
+            rings, own = ring_paths(graph, network, x, direction)
+            share = 2.0 * (n - 1) / n * int(graph.bytes[x])
+            size = -int(-share / len(rings) // 1) if own else int(share)
+            open_flows[x] = {"open": n * len(rings), "end": 0.0}
+            for m in range(n):
+                for ring in rings:
+                    heap.push(begin, ("flow", {"task": x, "links": ring[m], "left": size}))
+            continue
+        else:
+            server = int(graph.place[x])
+            end = max(server_free[server], ready[x]) + float(np.float32(graph.seconds[x] * 1e3))
+            server_free[server] = end
+            finish = max(finish, end)
+        for s in graph.successors(x):
+            s = int(s)
+            ready[s] = max(ready[s], end)
+            waiting[s] -= 1
+            if waiting[s] == 0:
+                heap.push(ready[s], ("task", s))
+    return finish / 1e3
+
+
+def max_min_rates(flows, bandwidth):
+    """Progressive filling: raise all rates together, freeze flows on full links, go on."""
+    rates = {}
+    room = dict(enumerate(bandwidth))
+    open_ = set(range(len(flows)))
+    while open_:
+        users = defaultdict(int)
+        for f in open_:
+            for link in flows[f]:
+                users[link] += 1
+        level = min(room[link] / n for link, n in users.items())
+        full = {link for link, n in users.items() if room[link] / n <= level * SAME}
+        for f in [f for f in open_ if full.intersection(flows[f])]:
+            rates[f] = level
+            open_.discard(f)
+            for link in flows[f]:
+                room[link] -= level
+    return rates
+
+
+def fair(graph: TaskGraph, network):
+    """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too."""
+    waiting = defaultdict(int)
+    for t in range(graph.n_task):
+        for s in graph.successors(t):
+            waiting[int(s)] += 1
+    queues, running = defaultdict(list), {}
+    flows, timers = [], []
+    ends = {}
+    now = 0.0
+
+    def release(t):
+        if graph.kind[t] == NOMINAL_COMM:
+            links = route(network, *divmod(int(graph.place[t]), network.n_server))
+            delay = network.latency * len(links)
+            flows.append({"links": links, "left": float(graph.bytes[t]), "done": ("end", t), "delay": delay})
+        elif graph.kind[t] == ALLREDUCE:
+            timers.append((now + graph.seconds[t], ("rings", t)))
+        else:
+            queues[int(graph.place[t])].append((now, 2 * graph.op[t] + graph.kind[t], len(queues), t))
+
+    for t in range(graph.n_task):
+        if waiting[t] == 0:
+            release(t)
+    while True:
+        for server, queue in queues.items():
+            if server not in running and queue:
+                queue.sort(key=lambda entry: entry[:2])
+                t = queue.pop(0)[3]
+                running[server] = t
+                timers.append((now + graph.seconds[t], ("end", t)))
+        rates = max_min_rates([f["links"] for f in flows], network.bandwidth)
+        times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
+        if not times:
+            return max(ends.values(), default=0.0), ends
+        then = max(now, min(times))
+        for i, f in enumerate(flows):
+            f["finish"] = now + f["left"] / rates[i]
+            f["left"] -= rates[i] * (then - now)
+        now = then
+        timers += [(now + f["delay"], f["done"]) for f in flows if f["finish"] <= now * SAME]
+        flows = [f for f in flows if f["finish"] > now * SAME]
+        due = [what for time, what in timers if time <= now * SAME]
+        timers = [(time, what) for time, what in timers if time > now * SAME]
+        for what, t in due:
+            if what == "rings":
+                ends[t] = now
+                n = len(graph.members(t))
+                if n > 1:
+                    rings, _ = ring_paths(graph, network, t)
+                    for ring in rings:
+                        links = [link for path in ring for link in path]
+                        delay = 2 * (n - 1) * max(len(path) for path in ring) * network.latency
+                        share = 2.0 * (n - 1) / n * int(graph.bytes[t]) / len(rings)
+                        flows.append({"links": links, "left": share, "done": ("ring", t), "delay": delay})
+                continue
+            ends[t] = now
+            if what == "ring":
+                continue
+            if graph.kind[t] <= 1:
+                del running[int(graph.place[t])]
+            for s in graph.successors(t):
+                s = int(s)
+                waiting[s] -= 1
+                if waiting[s] == 0:
+                    release(s)

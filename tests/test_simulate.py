@@ -1,0 +1,163 @@
+"""The simulation kernels against their plain-Python references, and what their models promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_cases import random_graph, random_network
+from reference import fair, fifo
+
+from flexnet.semantics import CORRECTED, ORIGINAL
+from flexnet.simulate import FairSimulator, FifoSimulator, NetworkArrays
+from flexnet.taskgraph import ALLREDUCE, FORWARD, NOMINAL_COMM, TaskGraph
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def case(seed: int) -> tuple[np.random.Generator, NetworkArrays, TaskGraph]:
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    graph = random_graph(rng, network.n_server)
+    graph.check()
+    return rng, network, graph
+
+
+@given(seeds, st.sampled_from([0, 1_000_000, 3_000_000]))
+@settings(max_examples=150, deadline=None)
+def test_fifo_equals_its_reference_bit_for_bit(seed, segment):
+    rng, network, graph = case(seed)
+    directions = rng.choice(np.array([-1, 1], np.int8), len(graph.group_ptr) - 1)
+    for semantics in (ORIGINAL, CORRECTED):
+        ours = FifoSimulator(semantics, segment).seconds(graph.arrays(), network, directions)
+        assert ours == fifo(graph, network, directions, segment, semantics.intra_server_factor_exact)
+
+
+@given(seeds)
+@settings(max_examples=150, deadline=None)
+def test_fair_sharing_equals_its_reference(seed):
+    _, network, graph = case(seed)
+    timeline = FairSimulator().timeline(graph.arrays(), network)
+    seconds, ends = fair(graph, network)
+    assert timeline.seconds == pytest.approx(seconds, rel=1e-9)
+    assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_fair_sharing_does_not_depend_on_task_ids(seed):
+    rng, network, graph = case(seed)
+    seconds = FairSimulator().seconds(graph.arrays(), network)
+    permuted = graph.permuted(rng.permutation(graph.n_task))
+    permuted.check()
+    assert FairSimulator().seconds(permuted.arrays(), network) == pytest.approx(seconds, rel=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_coarser_rates_change_little(seed):
+    """A window of 1 % of the time and a tolerance of 1 % stay within a few windows of the exact time."""
+    _, network, graph = case(seed)
+    exact = FairSimulator().seconds(graph.arrays(), network)
+    coarse = FairSimulator(window=exact / 100, tolerance=0.01).seconds(graph.arrays(), network)
+    assert abs(coarse - exact) <= 0.25 * exact
+
+
+@given(seeds, st.floats(0.1, 1.5))
+@settings(max_examples=60, deadline=None)
+def test_a_limit_never_hides_a_faster_time(seed, share):
+    _, network, graph = case(seed)
+    for simulator in (FairSimulator(), FifoSimulator(ORIGINAL)):
+        exact = simulator.seconds(graph.arrays(), network)
+        limited = simulator.seconds(graph.arrays(), network, limit=exact * share)
+        assert limited == exact if share >= 1 or exact == 0 else limited > exact * share
+
+
+def star(n: int, bandwidth: float, latency: float) -> NetworkArrays:
+    """Servers on one ideal switch: links 2i up, 2i+1 down."""
+    route_ptr, route = [0], []
+    for a in range(n):
+        for b in range(n):
+            route += [2 * a, 2 * b + 1] if a != b else []
+            route_ptr.append(len(route))
+    empty = [np.zeros(n + 2, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int32)]
+    return NetworkArrays(
+        n, latency, np.full(2 * n, bandwidth), np.array(route_ptr, np.int32), np.array(route, np.int32), *empty
+    )
+
+
+def one_transfer(n: int, pairs: list[tuple[int, int]], size: int) -> TaskGraph:
+    """A zero-time task on every source, then its transfer, then a zero-time task on the target."""
+    kind, place, succ = [], [], []
+    for src, dst in pairs:
+        at = len(kind)
+        kind += [FORWARD, NOMINAL_COMM, FORWARD]
+        place += [src, src * n + dst, dst]
+        succ += [[at + 1], [at + 2], []]
+    return TaskGraph(
+        n,
+        np.array(kind, np.int8),
+        np.array(place, np.int32),
+        np.zeros(len(kind)),
+        np.array([size if k == NOMINAL_COMM else 0 for k in kind], np.int64),
+        np.concatenate([[0], np.cumsum([len(s) for s in succ])]).astype(np.int32),
+        np.array([t for s in succ for t in s], np.int32),
+        np.zeros(1, np.int32),
+        np.zeros(0, np.int32),
+        np.arange(len(kind), dtype=np.int32),
+    )
+
+
+def test_worked_example_of_an_idle_transfer():
+    """Reference section 4.5: fat tree, 100 Gbps, 1 us, 2 097 152 B: 0.169772 ms."""
+    network = star(2, 12.5e9, 1e-6)
+    graph = one_transfer(2, [(0, 1)], 2_097_152)
+    assert FifoSimulator(ORIGINAL).seconds(graph.arrays(), network) == pytest.approx(0.16977216e-3, rel=1e-9)
+    assert FairSimulator().seconds(graph.arrays(), network) == pytest.approx(0.16977216e-3, rel=1e-9)
+
+
+def test_latency_delays_but_does_not_occupy_links_when_sharing_fairly():
+    """Two transfers into one server: first in first out holds the link through both latencies, sharing does not."""
+    size, latency = 12_500_000, 1e-3
+    network = star(3, 12.5e9, latency)
+    graph = one_transfer(3, [(0, 2), (1, 2)], size)
+    once = size / 12.5e9
+    assert FairSimulator().seconds(graph.arrays(), network) == pytest.approx(2 * once + 2 * latency)
+    assert FifoSimulator(ORIGINAL).seconds(graph.arrays(), network) == pytest.approx(2 * once + 3 * latency)
+
+
+def test_a_ring_takes_its_bytes_and_a_latency_each_round():
+    n, size, latency = 4, 10**8, 1e-6
+    network = star(n, 12.5e9, latency)
+    graph = TaskGraph(
+        n,
+        np.array([0, 0, 0, 0, ALLREDUCE], np.int8),
+        np.array([0, 1, 2, 3, 0], np.int32),
+        np.array([0, 0, 0, 0, 2e-3]),
+        np.array([0, 0, 0, 0, size]),
+        np.array([0, 1, 2, 3, 4, 4], np.int32),
+        np.array([4, 4, 4, 4], np.int32),
+        np.array([0, 4], np.int32),
+        np.array([0, 1, 2, 3], np.int32),
+        np.arange(5, dtype=np.int32),
+    )
+    expected = 2e-3 + 2 * 3 / 4 * size / 12.5e9 + 2 * 3 * 2 * latency
+    assert FairSimulator().seconds(graph.arrays(), network) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_group_of_one_keeps_its_intra_server_time_only_when_corrected():
+    network = star(2, 12.5e9, 0.0)
+    graph = TaskGraph(
+        2,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([0, 0], np.int32),
+        np.array([1e-3, 2e-3]),
+        np.array([0, 100]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 1], np.int32),
+        np.array([0], np.int32),
+        np.zeros(2, np.int32),
+    )
+    assert FifoSimulator(ORIGINAL).seconds(graph.arrays(), network) == 1e-3
+    assert FifoSimulator(CORRECTED).seconds(graph.arrays(), network) == 3e-3
+    assert FairSimulator().seconds(graph.arrays(), network) == 3e-3
