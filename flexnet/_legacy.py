@@ -1,7 +1,8 @@
 """The original programs' command lines, rewritten to ours: a pure function from argv to argv and warnings.
 
 What their authors meant counts, not what the original's scan for exact tokens did with it: ``---batch-size`` and
-``–mfile`` of its README matched nothing there, and ``--degree`` never existed (reference sections 1.2 and 1.3).
+``mfile`` behind an en dash, both in its README, matched nothing there, and ``--degree`` never existed (reference
+sections 1.2 and 1.3).
 """
 
 import re

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,6 +29,8 @@ _MAX_SERVERS = 4096  # routes of all pairs are held in memory
 _MAX_INTEGER = 2**63 - 1
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
+_MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
 _FILES = ("--mfile", "--import", "--export", "--taskgraph", "--output")
 
 
@@ -48,8 +50,6 @@ class RunConfig:
         GPU to estimate times for; None if there is a measurement file.
     mfile, start, export, taskgraph, output : Path or None
         Measurement file, starting strategy, files to write, and the directory for all outputs.
-    resume : bool
-        Whether to go on with the run that ``output`` holds.
     arguments : tuple of str
         Model and flags that make this config again, with absolute paths.
     warnings : tuple of str
@@ -67,7 +67,6 @@ class RunConfig:
     export: Path | None
     taskgraph: Path | None
     output: Path | None
-    resume: bool
     arguments: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -110,10 +109,9 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     cluster = Cluster(
         n_server=read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS),
         big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
-        inter_gpu_bandwidth=read.scaled("--inter-gpu-bandwidth", gbps_to_bytes_per_s, Cluster.inter_gpu_bandwidth),
-        link_bandwidth=read.scaled("--interface-bandwidth", gbps_to_bytes_per_s, Cluster.link_bandwidth),
         latency=us_to_s(read.number("--network-latency", 0.0, "a number of microseconds, 0 or more", least=0.0)),
         degree=read.integer("--node-degree", 4, least=1, most=1024),
+        **read.bandwidths(),
     )
     if topology in ("topoopt", "random") and cluster.degree > cluster.n_server:
         raise FlexNetError(
@@ -144,7 +142,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     if memory_gb is not None and not semantics.limit_memory:
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
     start, export, taskgraph, output = map(read.path, ("--import", "--export", "--taskgraph", "--output"))
-    graph = MODELS[model].build(model_given, batch_size)
+    graph = _graph(model, model_given, batch_size)
 
     from flexnet.search.find import Settings
 
@@ -160,7 +158,6 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         export=export,
         taskgraph=taskgraph,
         output=output,
-        resume="--resume" in given,
         arguments=_arguments(model, given, model_given),
         warnings=tuple(warnings),
     )
@@ -184,7 +181,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     n_server = read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS)
     has_limit = "--max-localsz" in given
     return ProfileConfig(
-        graph=MODELS[model].build(model_given, batch_size),
+        graph=_graph(model, model_given, batch_size),
         model_flags=dict(model_given),
         n_server=n_server,
         big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
@@ -206,14 +203,14 @@ class _Reader:
         text = self.given.get(flag)
         if text is None:
             return default
-        if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
-            bound = f"of {least} or more" if most >= _MAX_COUNT and int_or_none(text, most) else f"from {least} to {most}"
-            self._refuse(flag, f"a whole number {bound}")
-        return int(text)
+        value = int(text) if _INTEGER.fullmatch(text) else None
+        if value is None or value < least:
+            self._refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number of {least} or more")
+        if value > most:
+            self._refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number from {least} to {most}")
+        return value
 
-    def number(
-        self, flag: str, default: Any, what: str, *, least: float = -math.inf, above: float = -math.inf
-    ) -> Any:
+    def number(self, flag: str, default: Any, what: str, *, least: float = -math.inf, above: float = -math.inf) -> Any:
         text = self.given.get(flag)
         if text is None:
             return default
@@ -222,12 +219,19 @@ class _Reader:
             self._refuse(flag, what)
         return value
 
-    def scaled(self, flag: str, scale: Callable[[float], float], default: float) -> float:
-        gbps = self.number(flag, None, "a number above 0, in Gbps", above=0.0)
-        value = default if gbps is None else scale(gbps)
-        if not 0 < value < math.inf:
-            self._refuse(flag, "a number above 0, in Gbps")
-        return value
+    def bandwidths(self) -> dict[str, float]:
+        """Bandwidths of a cluster that were given, bytes/s."""
+        found = {}
+        for flag, name in (
+            ("--interface-bandwidth", "link_bandwidth"),
+            ("--inter-gpu-bandwidth", "inter_gpu_bandwidth"),
+        ):
+            gbps = self.number(flag, None, "a number above 0, in Gbps", above=0.0)
+            if gbps is not None:
+                found[name] = gbps_to_bytes_per_s(gbps)
+                if not 0 < found[name] < math.inf:
+                    self._refuse(flag, "a number above 0, in Gbps")
+        return found
 
     def name(self, flag: str, allowed: tuple[str, ...], default: str | None = None) -> str:
         text = self.given.get(flag, default)
@@ -247,11 +251,6 @@ class _Reader:
         raise FlexNetError(f'{flag} is "{self.given[flag]}"; it must be {what}')
 
 
-def int_or_none(text: str, most: int) -> bool:
-    """Whether ``text`` is not simply a number above ``most``."""
-    return not _INTEGER.fullmatch(text) or int(text) <= most
-
-
 def _one_of(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
@@ -265,6 +264,23 @@ def _check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None
             f"--batch-size {batch_size} does not divide evenly over {over}; "
             f"it must be a multiple of {cluster.n_server * gpus}"
         )
+
+
+def _graph(model: str, model_given: Given, batch_size: int) -> ModelGraph:
+    """Build a model of a size that 64-bit counts can hold."""
+    for flag in ("--num-layers", "--ntables"):
+        text = model_given.get(flag, "")
+        if _INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
+            raise FlexNetError(f'{flag} is "{text}"; it must be a whole number from 1 to {_MAX_REPEATS}')
+    graph = MODELS[model].build(model_given, batch_size)
+    for op in graph.operators:
+        elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))
+        if elements > _MAX_ELEMENTS:
+            raise FlexNetError(
+                f"operator {op.name} of model {model} has {elements:.1e} elements; it must have fewer than 1e15: "
+                "check --batch-size and the flags of the model"
+            )
+    return graph
 
 
 def _unused_model_flags(model: str, model_given: Given) -> list[str]:

@@ -53,7 +53,9 @@ SEARCH: tuple[Option, ...] = (
     Option(("--mfile",), "FILE", "measurement file; without one, times are estimated for --gpu"),
     Option(("--gpu",), "NAME", "GPU to estimate times for: a100, h100, h200 or v100 (default a100)"),
     Option(("--gpu-memory",), "GB", "memory of a GPU; strategies that need more are refused (default: no limit)"),
-    Option(("--net-opt",), "0|1", "1 spreads the parts of an operator evenly over the servers (default 0: side by side)"),
+    Option(
+        ("--net-opt",), "0|1", "1 spreads the parts of an operator evenly over the servers (default 0: side by side)"
+    ),
     Option(("--enable-propagation",), None, "a quarter of the proposals copy a config along the model's edges"),
     _PARAMETER,
     Option(("--search-budget", "--budget"), "N", "proposals (default 0; one more is made, as in the original)"),
@@ -172,7 +174,7 @@ def parse_model_command(
     from flexnet._legacy import NO_EFFECT
     from flexnet.models import MODELS
 
-    hints = {flag: "has no effect; only the original command lines (flexnet dlrmsim ...) take it" for flag in NO_EFFECT}
+    hints = dict.fromkeys(NO_EFFECT, "has no effect; only the original command lines (flexnet dlrmsim ...) take it")
     every: dict[str, Option] = {}
     owners: dict[str, list[str]] = {}
     for name in MODELS:
@@ -193,7 +195,9 @@ def parse_model_command(
         hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(MODELS)}"
         raise FlexNetError(f"unknown model {model!r}; {hint}")
     if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r} after {model}; flexnet {command} takes one model and flags")
+        raise FlexNetError(
+            f"unexpected argument {words[1]!r} after {model}; flexnet {command} takes one model and flags"
+        )
     own = model_options(model)
     given, _, unknown = parse_arguments([*options, *own], arguments)
     allowed = ", ".join(option.names[0] for option in own) or "no flags of its own"

@@ -26,12 +26,13 @@ class ProblemArrays(NamedTuple):
 
     ``n_server``, ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s), ``exact_intra_server`` are scalars.
     Operators: ``rank`` (n_op,), ``is_embedding`` (n_op,), ``candidate_ptr`` (n_op+1,).
-    Candidates: ``degrees`` (n_candidate, MAX_RANK), ``parts``, ``forward``, ``backward`` (seconds), ``memory`` (bytes).
+    Candidates: ``degrees`` (n_candidate, MAX_RANK), ``parts``, ``batch_only`` (cut along the batch alone),
+    ``forward``, ``backward`` (seconds), ``memory`` (bytes).
     Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_shard_dim`` (n_weight,): the config
     dimension that shards it, -1 for replicated.
     Edges, by consumer then input: ``edge_src``, ``edge_dst``, ``edge_rank``, ``edge_dims`` (n_edge, MAX_RANK),
     ``edge_element_bytes``, ``edge_split`` (n_edge, MAX_RANK): the consumer's config dimension that cuts each
-    dimension of its input, -1 where the part reads all of it.
+    dimension of its input, -1 where the part reads all of it; ``edge_by_batch``: batch is cut by batch.
     """
 
     n_server: int
@@ -43,6 +44,7 @@ class ProblemArrays(NamedTuple):
     candidate_ptr: Ints
     degrees: Ints
     parts: Ints
+    batch_only: npt.NDArray[np.bool_]
     forward: Floats
     backward: Floats
     memory: Ints
@@ -55,6 +57,7 @@ class ProblemArrays(NamedTuple):
     edge_dims: Ints
     edge_element_bytes: Ints
     edge_split: Ints
+    edge_by_batch: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
     inherited = _inherited_bytes(graph)
     tensors = [op.inputs[i].tensor for op, i in edges]
+    splits = [_input_split(op, i, semantics) for op, i in edges]
     arrays = ProblemArrays(
         n_server=cluster.n_server,
         big_gpu=cluster.big_gpu,
@@ -118,6 +122,7 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
         candidate_ptr=_pointers([len(entries) for entries in candidates]),
         degrees=_padded([entry.degrees for entry in flat], 1),
         parts=_ints([prod(entry.degrees) for entry in flat]),
+        batch_only=np.array([prod(entry.degrees[:-1]) == 1 for entry in flat], np.bool_),
         forward=np.array([entry.forward for entry in flat]),
         backward=np.array([entry.backward for entry in flat]),
         memory=_ints([entry.memory for entry in flat]),
@@ -134,7 +139,8 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
                 for (op, i), tensor in zip(edges, tensors, strict=True)
             ]
         ),
-        edge_split=_padded([_input_split(op, i, semantics) for op, i in edges], -1),
+        edge_split=_padded(splits, -1),
+        edge_by_batch=np.array([split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_),
     )
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 

@@ -211,9 +211,20 @@ class Builder:
 
     problem: Problem
     _work: Workspace = field(default_factory=lambda: _workspace(1024, 4096, 64, 1024))
+    _strategy: Strategy | None = None
+    _arrays: TaskArrays | None = None
 
     def arrays(self, strategy: Strategy) -> TaskArrays:
-        """Task arrays of ``strategy``: views that are valid until the next call."""
+        """Task arrays of ``strategy``: views that are valid until the next call.
+
+        A strategy's arrays are never written to once made, so asking for the same object again costs nothing.
+        """
+        if self._arrays is None or strategy is not self._strategy:
+            self._arrays = self._build(strategy)
+            self._strategy = strategy
+        return self._arrays
+
+    def _build(self, strategy: Strategy) -> TaskArrays:
         while True:
             sizes = build_tasks(self.problem.arrays, strategy, self._work)
             n_task, n_record, n_group, n_member = sizes

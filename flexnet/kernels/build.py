@@ -12,7 +12,7 @@ __all__ = ["build_tasks"]
 FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     """Fill ``work`` with the task graph of ``strategy``.
 
@@ -34,6 +34,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     cap_record = work.record_from.shape[0]
     cap_group = work.group_ptr.shape[0] - 1
     cap_member = work.group.shape[0]
+    kind, place, seconds, bytes_, owner = work.kind, work.place, work.seconds, work.bytes, work.op
+    record_from, record_to, devices = work.record_from, work.record_to, strategy.devices
     n_task = 0
     n_record = 0
     n_group = 0
@@ -49,20 +51,20 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
         parts = problem.parts[candidate]
         if n_task + 2 * parts <= cap_task and n_record + parts <= cap_record:
             for j in range(parts):
-                server = strategy.devices[op, j]
+                server = devices[op, j]
                 task = n_task + 2 * j
-                work.kind[task] = FORWARD
-                work.kind[task + 1] = BACKWARD
-                work.place[task] = server
-                work.place[task + 1] = server
-                work.seconds[task] = forward
-                work.seconds[task + 1] = backward
-                work.bytes[task] = 0
-                work.bytes[task + 1] = 0
-                work.op[task] = op
-                work.op[task + 1] = op
-                work.record_from[n_record + j] = task
-                work.record_to[n_record + j] = task + 1
+                kind[task] = FORWARD
+                kind[task + 1] = BACKWARD
+                place[task] = server
+                place[task + 1] = server
+                seconds[task] = forward
+                seconds[task + 1] = backward
+                bytes_[task] = 0
+                bytes_[task + 1] = 0
+                owner[task] = op
+                owner[task + 1] = op
+                record_from[n_record + j] = task
+                record_to[n_record + j] = task + 1
         n_task += 2 * parts
         n_record += parts
 
@@ -92,15 +94,15 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                     filled = 0
                     for j in range(parts):
                         if (j // stride) % shards == shard:
-                            work.group[n_member + filled] = strategy.devices[op, j]
-                            work.record_from[n_record + filled] = first[op] + 2 * j + 1
-                            work.record_to[n_record + filled] = n_task
+                            work.group[n_member + filled] = devices[op, j]
+                            record_from[n_record + filled] = first[op] + 2 * j + 1
+                            record_to[n_record + filled] = n_task
                             filled += 1
-                    work.kind[n_task] = ALLREDUCE
-                    work.place[n_task] = n_group
-                    work.seconds[n_task] = size_in_server(problem, op, size)
-                    work.bytes[n_task] = size
-                    work.op[n_task] = op
+                    kind[n_task] = ALLREDUCE
+                    place[n_task] = n_group
+                    seconds[n_task] = _seconds_in_server(problem, op, size)
+                    bytes_[n_task] = size
+                    owner[n_task] = op
                     work.group_ptr[n_group + 1] = n_member + members
                 n_task += 1
                 n_record += members
@@ -108,7 +110,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                 n_member += members
 
     # 3. activations forward and their gradients backward, per edge, consumer part and producer part
-    max_rank = problem.edge_dims.shape[1]
+    edge_dims, edge_split, degrees = problem.edge_dims, problem.edge_split, problem.degrees
+    max_rank = edge_dims.shape[1]
     low = np.empty(max_rank, np.int64)
     high = np.empty(max_rank, np.int64)
     step = np.empty(max_rank, np.int64)
@@ -123,72 +126,76 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
         dst_candidate = problem.candidate_ptr[dst] + strategy.choice[dst]
         rank = problem.edge_rank[e]
         dst_rank = problem.rank[dst]
-        element = problem.edge_element_bytes[e]
-        for k in range(rank):
-            step[k] = problem.edge_dims[e, k] // problem.degrees[src_candidate, k]
+        begin_dim = 0
+        inner = problem.edge_element_bytes[e]
+        by_batch = problem.batch_only[src_candidate] and problem.batch_only[dst_candidate] and problem.edge_by_batch[e]
+        if by_batch:  # parts are intervals of the batch: only that dimension needs a look (2 times faster in all)
+            begin_dim = rank - 1
+            for k in range(rank - 1):
+                inner *= edge_dims[e, k]
+        for k in range(begin_dim, rank):
+            step[k] = edge_dims[e, k] // degrees[src_candidate, k]
         for j in range(problem.parts[dst_candidate]):
             rest = j
-            for k in range(dst_rank):
-                degree = problem.degrees[dst_candidate, k]
-                coordinate[k] = rest % degree
+            for k in range(dst_rank - 1 if by_batch else 0, dst_rank):
+                degree = degrees[dst_candidate, k]
+                coordinate[k] = rest if by_batch else rest % degree
                 rest //= degree
             empty = False
-            for k in range(rank):
-                size = problem.edge_dims[e, k]
+            for k in range(begin_dim, rank):
+                extent = edge_dims[e, k]
                 low[k] = 0
-                high[k] = size
-                split = problem.edge_split[e, k]
+                high[k] = extent
+                split = edge_split[e, k]
                 if split >= 0:
-                    piece = size // problem.degrees[dst_candidate, split]
+                    piece = extent // degrees[dst_candidate, split]
                     low[k] = coordinate[split] * piece
                     high[k] = low[k] + piece
                 begin[k] = low[k] // step[k]
-                last[k] = min((high[k] - 1) // step[k], problem.degrees[src_candidate, k] - 1)
+                last[k] = min((high[k] - 1) // step[k], degrees[src_candidate, k] - 1)
                 at[k] = begin[k]
                 if last[k] < begin[k]:
                     empty = True
             if empty:
                 continue
-            dst_server = strategy.devices[dst, j]
+            dst_server = devices[dst, j]
             dst_forward = first[dst] + 2 * j
             while True:
-                volume = 1
+                size = inner
                 i = 0
-                for k in range(rank - 1, -1, -1):
-                    volume *= min(high[k], (at[k] + 1) * step[k]) - max(low[k], at[k] * step[k])
-                    i = i * problem.degrees[src_candidate, k] + at[k]
-                src_server = strategy.devices[src, i]
+                for k in range(rank - 1, begin_dim - 1, -1):
+                    size *= min(high[k], (at[k] + 1) * step[k]) - max(low[k], at[k] * step[k])
+                    i = i * degrees[src_candidate, k] + at[k]
+                src_server = devices[src, i]
                 src_forward = first[src] + 2 * i
                 if src_server == dst_server:
                     if n_record + 2 <= cap_record:
-                        work.record_from[n_record] = src_forward
-                        work.record_to[n_record] = dst_forward
-                        work.record_from[n_record + 1] = dst_forward + 1
-                        work.record_to[n_record + 1] = src_forward + 1
+                        record_from[n_record] = src_forward
+                        record_to[n_record] = dst_forward
+                        record_from[n_record + 1] = dst_forward + 1
+                        record_to[n_record + 1] = src_forward + 1
                     n_record += 2
                 else:
                     if n_task + 2 <= cap_task and n_record + 4 <= cap_record:
-                        size = volume * element
-                        for back in range(2):
-                            task = n_task + back
-                            work.kind[task] = NOMINAL_COMM
-                            work.seconds[task] = 0.0
-                            work.bytes[task] = size
-                            work.op[task] = dst
-                        work.place[n_task] = src_server * n_server + dst_server
-                        work.place[n_task + 1] = dst_server * n_server + src_server
-                        work.record_from[n_record] = src_forward
-                        work.record_to[n_record] = n_task
-                        work.record_from[n_record + 1] = n_task
-                        work.record_to[n_record + 1] = dst_forward
-                        work.record_from[n_record + 2] = dst_forward + 1
-                        work.record_to[n_record + 2] = n_task + 1
-                        work.record_from[n_record + 3] = n_task + 1
-                        work.record_to[n_record + 3] = src_forward + 1
+                        for task in range(n_task, n_task + 2):
+                            kind[task] = NOMINAL_COMM
+                            seconds[task] = 0.0
+                            bytes_[task] = size
+                            owner[task] = dst
+                        place[n_task] = src_server * n_server + dst_server
+                        place[n_task + 1] = dst_server * n_server + src_server
+                        record_from[n_record] = src_forward
+                        record_to[n_record] = n_task
+                        record_from[n_record + 1] = n_task
+                        record_to[n_record + 1] = dst_forward
+                        record_from[n_record + 2] = dst_forward + 1
+                        record_to[n_record + 2] = n_task + 1
+                        record_from[n_record + 3] = n_task + 1
+                        record_to[n_record + 3] = src_forward + 1
                     n_task += 2
                     n_record += 4
                 # next producer part in ascending order: dimension 0 varies fastest
-                k = 0
+                k = begin_dim
                 while k < rank:
                     at[k] += 1
                     if at[k] <= last[k]:
@@ -203,8 +210,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     return n_task, n_record, n_group, n_member
 
 
-@njit(cache=True, inline="always")
-def size_in_server(problem, op, size):  # type: ignore[no-untyped-def]
+@njit(cache=True, error_model="numpy", inline="always")
+def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
     """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
     gpus = problem.big_gpu
     if gpus == 0:
@@ -216,20 +223,20 @@ def size_in_server(problem, op, size):  # type: ignore[no-untyped-def]
     return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _index_successors(work, n_task, n_record):  # type: ignore[no-untyped-def]
     """Stable counting sort of the (from, to) records into successor lists, and predecessor counts."""
-    for task in range(n_task + 1):
-        work.succ_ptr[task] = 0
-    for task in range(n_task):
-        work.n_pred[task] = 0
+    record_from, record_to, succ_ptr, succ = work.record_from, work.record_to, work.succ_ptr, work.succ
+    n_pred, fill = work.n_pred, work.fill
+    succ_ptr[: n_task + 1] = 0
+    n_pred[:n_task] = 0
     for r in range(n_record):
-        work.succ_ptr[work.record_from[r] + 1] += 1
-        work.n_pred[work.record_to[r]] += 1
+        succ_ptr[record_from[r] + 1] += 1
+        n_pred[record_to[r]] += 1
     for task in range(n_task):
-        work.succ_ptr[task + 1] += work.succ_ptr[task]
-        work.fill[task] = work.succ_ptr[task]
+        succ_ptr[task + 1] += succ_ptr[task]
+        fill[task] = succ_ptr[task]
     for r in range(n_record):
-        task = work.record_from[r]
-        work.succ[work.fill[task]] = work.record_to[r]
-        work.fill[task] += 1
+        task = record_from[r]
+        succ[fill[task]] = record_to[r]
+        fill[task] += 1

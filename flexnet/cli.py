@@ -1,0 +1,204 @@
+"""The command line: which command, its exit status, and errors as one line.
+
+Nothing heavy is imported before a command runs, so that help and errors come at once.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flexnet._legacy import PROGRAMS, rewrite
+from flexnet.errors import FlexNetError
+from flexnet.flags import PROFILE, SEARCH, VALIDATE, command_help, parse_arguments, parse_model_command, refuse_unknown
+from flexnet.progress import say, warn
+
+__all__ = ["run"]
+
+_LONGEST = 1000  # characters of an error, which may repeat what was typed
+
+_HELP = f"""usage: flexnet COMMAND [flags]
+
+Searches how to parallelize a DNN over servers, together with the network topology that joins them.
+
+commands:
+  search MODEL      find the fastest strategy and topology; write them and the task graph
+  profile MODEL     write a measurement file
+  validate          recompute published results
+  models            the models, their flags and defaults
+  {", ".join(list(PROGRAMS)[:5])},
+  {", ".join(list(PROGRAMS)[5:])}
+                    the original programs' command lines, unchanged
+
+flexnet COMMAND --help and flexnet search MODEL --help tell the flags.
+"""
+
+_SEARCH_ABOUT = """Finds the strategy and topology with the shortest training iteration.
+MODEL is one that flexnet models lists; flexnet search MODEL --help shows its flags too."""
+_PROFILE_ABOUT = "Writes what every operator of MODEL takes, for flexnet search --mfile."
+_VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Command and flags; those of this process if None.
+
+    Returns
+    -------
+    int
+        Exit status: 0 done, 1 a validation failed, 2 wrong input (one line on standard error says what), 130 stopped
+        by Ctrl-C.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):  # names of files may be no text
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _dispatch(words)
+    except FlexNetError as error:
+        return _complain(str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _complain(f"{where}{error.strerror or error}")
+    except KeyboardInterrupt:
+        _complain("interrupted; nothing was written")
+        return 130
+
+
+def _complain(sentence: str) -> int:
+    line = " ".join(sentence.split())
+    if len(line) > _LONGEST:
+        line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
+    print(f"flexnet: error: {line}", file=sys.stderr)
+    return 2
+
+
+def _dispatch(words: list[str]) -> int:
+    commands: dict[str, Callable[[list[str], list[str]], int]] = {
+        "search": _search,
+        "profile": _profile,
+        "validate": _validate,
+        "models": _models,
+    }
+    if not words:
+        raise FlexNetError("no command given; flexnet --help lists the commands")
+    command, rest = words[0], words[1:]
+    if command in ("--help", "-h"):
+        say(_HELP.rstrip())
+        return 0
+    if command == "--version":
+        from flexnet.provenance import installed_version
+
+        say(f"flexnet {installed_version('flexnet')}")
+        return 0
+    typed = ["flexnet", *words]
+    if command in PROGRAMS:
+        argv, warnings = rewrite(command, rest)
+        for sentence in warnings:
+            warn(sentence)
+        if "--semantics" not in argv and argv[0] == "search" and "--help" not in argv and "-h" not in argv:
+            warn("costs follow corrected semantics; --semantics original prices as the original program did")
+        return commands[argv[0]](argv[1:], typed)
+    if command not in commands:
+        close = difflib.get_close_matches(command, [*commands, *PROGRAMS], 1)
+        hint = f"did you mean {close[0]}?" if close else "flexnet --help lists the commands"
+        raise FlexNetError(f"unknown command {command!r}; {hint}")
+    return commands[command](rest, typed)
+
+
+def _search(words: list[str], typed: list[str]) -> int:
+    model, given, model_given = parse_model_command("search", SEARCH, words)
+    if "--help" in given:
+        say(command_help("search", _SEARCH_ABOUT, SEARCH, model))
+        return 0
+    if "--resume" in given:
+        from flexnet.resume import read_earlier, resumed_config
+
+        earlier = read_earlier(Path(given["--resume"]))
+        config = resumed_config(earlier, model, given, model_given)
+    else:
+        from flexnet.config import make_run_config
+
+        earlier = None
+        config = make_run_config(_required(model, "search"), given, model_given)
+    for sentence in config.warnings:
+        warn(sentence)
+
+    from flexnet.runs import run_search
+
+    return run_search(config, typed, earlier)
+
+
+def _profile(words: list[str], typed: list[str]) -> int:
+    model, given, model_given = parse_model_command("profile", PROFILE, words)
+    if "--help" in given:
+        say(command_help("profile", _PROFILE_ABOUT, PROFILE, model))
+        return 0
+
+    from flexnet.config import make_profile_config
+
+    config = make_profile_config(_required(model, "profile"), given, model_given)
+    for sentence in config.warnings:
+        warn(sentence)
+
+    from flexnet.profiles import run_profile
+
+    return run_profile(config, typed)
+
+
+def _validate(words: list[str], typed: list[str]) -> int:
+    del typed
+    given, stray, unknown = parse_arguments(VALIDATE, words)
+    refuse_unknown(unknown, VALIDATE, {})
+    if "--help" in given:
+        say(command_help("validate", _VALIDATE_ABOUT, VALIDATE))
+        return 0
+    if stray:
+        raise FlexNetError(f"unexpected argument {stray[0]!r}; use flexnet validate --data DIR")
+    if not given.get("--data") or "\0" in given["--data"]:
+        raise FlexNetError("--data is missing; it names the directory with measurements/, taskgraphs/ and costs/")
+
+    from flexnet.validate import validate
+
+    n_case = n_fail = 0
+    for case in validate(Path(given["--data"])):
+        n_case += 1
+        n_fail += not case.ok
+        say(
+            f"{case.name:<36} ours {case.ours:<24} theirs {case.theirs:<16} difference {case.difference:<12} "
+            f"tolerance {case.tolerance:<16} {'ok' if case.ok else 'FAIL'}"
+        )
+    say(f"{n_case} cases: {n_case - n_fail} ok, {n_fail} out of tolerance")
+    return 1 if n_fail else 0
+
+
+def _models(words: list[str], typed: list[str]) -> int:
+    del typed
+    given, stray, unknown = parse_arguments((), words)
+    refuse_unknown(unknown, (), {})
+    if stray:
+        raise FlexNetError(f"unexpected argument {stray[0]!r}; flexnet models takes none")
+    if "--help" in given:
+        say(command_help("models", "Lists the models, their flags and defaults.", ()))
+        return 0
+
+    from flexnet.models import MODELS
+
+    for spec in MODELS.values():
+        say(f"{spec.name:<13} {spec.summary} (the original's {spec.program})")
+        for flag in spec.flags:
+            note = flag.help if flag.effective else f"no effect: {flag.help}"
+            say(f"  {flag.name:<28} {flag.default_text:<16} {note}")
+    return 0
+
+
+def _required(model: str | None, command: str) -> str:
+    if model is None:
+        from flexnet.models import MODELS
+
+        raise FlexNetError(f"no model given; use flexnet {command} MODEL, one of {', '.join(MODELS)}")
+    return model

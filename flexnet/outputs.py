@@ -1,0 +1,226 @@
+"""Files a search writes: whole or not at all, checked before it starts, and never lost when one cannot be written."""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from flexnet.config import RunConfig
+from flexnet.errors import FlexNetError
+from flexnet.export.atomic import write_atomically
+from flexnet.export.flatbuf import write_taskgraph
+from flexnet.export.strategy_file import strategy_json, strategy_text
+from flexnet.provenance import printable, versions
+from flexnet.results import Result, result_document
+from flexnet.search.alternate import State
+from flexnet.search.checkpoint import checkpoint_json
+from flexnet.search.find import Prepared
+from flexnet.taskgraph import build
+from flexnet.units import s_to_ms
+
+__all__ = ["FORMAT", "Outputs", "RunRecord", "check_writable"]
+
+FORMAT = "flexnet-run"
+VERSION = 1
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """What ``run.json`` says of a run, whatever it finds.
+
+    Parameters
+    ----------
+    config : RunConfig
+    command_line : list of str
+        What was typed.
+    files : Mapping[str, Mapping[str, str]]
+        Path and SHA-256 of input files by flag.
+    source, estimated
+        Where times come from, and whether by a formula.
+    remarks : list of str
+        What the packet simulator will not simulate as meant.
+    """
+
+    config: RunConfig
+    command_line: list[str]
+    files: Mapping[str, Mapping[str, str]]
+    source: str = ""
+    estimated: bool = False
+    remarks: list[str] = field(default_factory=list)
+
+    def document(self, status: str, found: Mapping[str, Any]) -> bytes:
+        """The whole of ``run.json``."""
+        config = self.config
+        files = {flag: {name: printable(text) for name, text in item.items()} for flag, item in self.files.items()}
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "status": status,
+            **found,
+            "topology": config.settings.topology,
+            "seed": config.settings.seed,
+            "semantics": config.semantics.name,
+            "estimated": self.estimated,
+            "times": printable(self.source),
+            "remarks": self.remarks,
+            "inputs": _inputs(config),
+            "files": files,
+            "arguments": [printable(word) for word in config.arguments],
+            "command_line": [printable(word) for word in self.command_line],
+            "written": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+        }
+        return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _inputs(config: RunConfig) -> dict[str, object]:
+    """Every input, in the user's units."""
+    cluster = config.cluster
+    return {
+        "model": config.graph.name,
+        "model_flags": dict(config.model_flags),
+        "batch_size": config.graph.batch_size,
+        "servers": cluster.n_server,
+        "big_gpu": cluster.big_gpu,
+        "degree": cluster.degree,
+        "interface_gbps": cluster.link_bandwidth * 8e-9,
+        "inter_gpu_gbps": cluster.inter_gpu_bandwidth * 8e-9,
+        "latency_us": cluster.latency * 1e6,
+        "gpu": config.gpu,
+        "semantics": asdict(config.semantics),
+        "settings": asdict(config.settings),
+    }
+
+
+@dataclass(slots=True)
+class Outputs:
+    """The files of one run."""
+
+    config: RunConfig
+    record: RunRecord
+    written: list[Path] = field(default_factory=list)
+    _problems: list[str] = field(default_factory=list)
+    _rescue: Path | None = None
+
+    def check(self) -> None:
+        """Make the output directory, and refuse places that cannot be written, before any work is done.
+
+        Raises
+        ------
+        FlexNetError
+            Naming the place and the reason.
+        """
+        config, directory = self.config, self.config.output
+        places = [path for path in (config.export, config.taskgraph) if path is not None]
+        if directory is not None:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise FlexNetError(f"cannot make directory {directory}: {error.strerror or error}") from None
+            places += [directory / name for name in ("run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json")]
+        inputs = {os.path.realpath(path) for path in (config.mfile, config.start) if path is not None}
+        seen: set[str] = set()
+        for path in places:
+            check_writable(path)
+            place = os.path.realpath(path)
+            if place in inputs:
+                raise FlexNetError(f"cannot write {path}: it is an input of this search; name another file")
+            if place in seen and (path.is_file() or not path.exists()):
+                raise FlexNetError(f"cannot write {path}: two outputs have this name; name another file")
+            seen.add(place)
+
+    def save_progress(self, state: State, rng: np.random.Generator, search_s: float) -> None:
+        """Write what ``--resume`` needs, if there is a directory for it."""
+        directory = self.config.output
+        if directory is None:
+            return
+        write_atomically(directory / "checkpoint.json", checkpoint_json(state, rng))
+        found = {"best_ms": s_to_ms(state.best.seconds), "iterations": state.iteration, "search_s": search_s}
+        write_atomically(directory / "run.json", self.record.document("running", found))
+
+    def write(self, ready: Prepared, state: State, result: Result) -> list[str]:
+        """Write everything that was asked for; a file that cannot be written goes to a temporary directory.
+
+        Returns
+        -------
+        list of str
+            Sentences on what could not be written where it should be.
+        """
+        config = self.config
+        directory = config.output
+        if config.export is not None:
+            self._try(config.export, lambda path: self._strategy(path, result))
+        if config.taskgraph is not None:
+            self._try(config.taskgraph, lambda path: self._task_graph(path, ready, result))
+        if directory is not None:
+            self._try(directory / "strategy.json", lambda path: self._strategy(path, result))
+            self._try(directory / "taskgraph.fbuf", lambda path: self._task_graph(path, ready, result))
+            checkpoint = checkpoint_json(state, ready.rng)
+            self._try(directory / "checkpoint.json", lambda path: write_atomically(path, checkpoint))
+            status = "interrupted" if result.interrupted else "finished"
+            run = self.record.document(status, result_document(result))
+            self._try(directory / "run.json", lambda path: write_atomically(path, run))
+        return self._problems
+
+    def _try(self, path: Path, write: Callable[[Path], None]) -> None:
+        try:
+            write(path)
+            self.written.append(path)
+        except FlexNetError as error:
+            self._problems.append(str(error) + self._rescued(path, write))
+
+    def _rescued(self, path: Path, write: Callable[[Path], None]) -> str:
+        try:
+            self._rescue = self._rescue or Path(tempfile.mkdtemp(prefix="flexnet-"))
+            write(self._rescue / path.name)
+        except (FlexNetError, OSError):
+            return ""
+        return f" (it is in {self._rescue / path.name} instead)"
+
+    def _strategy(self, path: Path, result: Result) -> None:
+        graph = self.config.graph
+        as_json = path.suffix.lower() == ".json"
+        write_atomically(
+            path, strategy_json(graph, result.configs) if as_json else strategy_text(graph, result.configs).encode()
+        )
+
+    def _task_graph(self, path: Path, ready: Prepared, result: Result) -> None:
+        remarks = write_taskgraph(
+            path,
+            build(ready.problem, result.plan.strategy),
+            result.plan.network,
+            operators=[(op.name, int(op.kind)) for op in self.config.graph.operators],
+            run_seconds=result.timeline.end - result.timeline.start,
+            inter_gpu_bandwidth=self.config.cluster.inter_gpu_bandwidth,
+        )
+        self.record.remarks[:] = remarks
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written.
+
+    Raises
+    ------
+    FlexNetError
+        If it is a directory, or its directory is missing or not writable.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FlexNetError(f"cannot write {path}: it is a directory; name a file")
+    try:
+        if target.exists() and not target.is_file():
+            if not os.access(target, os.W_OK):
+                raise PermissionError(None, "Permission denied")
+            return
+        if not target.parent.is_dir():
+            raise FlexNetError(f"cannot write {path}: there is no directory {target.parent}")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None

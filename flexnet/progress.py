@@ -1,0 +1,136 @@
+"""What a running search shows, and how Ctrl-C stops it between two proposals."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from flexnet.units import s_to_ms
+
+__all__ = ["Display", "duration_text", "interruptible", "say", "warn"]
+
+REFRESH_S = 0.1
+LINES = 10  # plain lines of a whole search
+
+
+def say(text: str) -> None:
+    """Print to standard output at once; a reader that has gone away does not end a search."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        _discard(sys.stdout)
+
+
+def warn(sentence: str) -> None:
+    """Print a warning to standard error."""
+    try:
+        print(f"flexnet: warning: {sentence}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        _discard(sys.stderr)
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as people say it.
+
+    >>> duration_text(3.21), duration_text(75), duration_text(7322)
+    ('3.2 s', '1 min 15 s', '2 h 02 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    if seconds < float("inf"):
+        return f"{int(seconds) // 3600} h {int(seconds) // 60 % 60:02d} min"
+    return "unknown"
+
+
+class Display:
+    """Progress of a search: one live line on a terminal, some ten plain lines elsewhere.
+
+    Parameters
+    ----------
+    total : int
+        Proposals of the whole search.
+    done : int
+        Proposals made before now.
+    """
+
+    def __init__(self, total: int, done: int = 0) -> None:
+        self._total = total
+        self._live = sys.stdout.isatty()
+        self._shown_at = time.monotonic()
+        self._step = max(total // LINES, 1)
+        self._shown_step = done // self._step
+        self._width = 0
+
+    def show(self, iteration: int, current: float, best: float, speed: float, left: float) -> None:
+        """Show the state after a proposal, if it is time to.
+
+        Parameters
+        ----------
+        iteration : int
+            Proposals made.
+        current, best : float
+            Iteration times of the current and the best plan, seconds.
+        speed : float
+            Proposals/s.
+        left : float
+            Seconds left.
+        """
+        if self._live:
+            if time.monotonic() - self._shown_at < REFRESH_S:
+                return
+        elif iteration // self._step == self._shown_step:
+            return
+        self._shown_at = time.monotonic()
+        self._shown_step = iteration // self._step
+        text = (
+            f"{iteration} of {self._total}: current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, "
+            f"{speed:.0f} proposals/s, {duration_text(left)} left"
+        )
+        if self._live:
+            self._rewrite(text)
+        else:
+            say(text)
+
+    def clear(self) -> None:
+        """Remove the live line."""
+        if self._width:
+            self._rewrite("")
+            self._width = 0
+
+    def _rewrite(self, text: str) -> None:
+        text = text[: shutil.get_terminal_size().columns - 1]
+        padded = text.ljust(self._width)
+        self._width = len(text)
+        try:
+            sys.stdout.write(f"\r{padded}\r{text}")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _discard(sys.stdout)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """While it lasts, SIGINT only makes the yielded function true; the previous handler is restored after."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    interrupted = threading.Event()
+    previous = signal.signal(signal.SIGINT, lambda _signal, _frame: interrupted.set())
+    try:
+        yield interrupted.is_set
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler if previous is None else previous)
+
+
+def _discard(stream: TextIO) -> None:
+    """Send all further output of a stream whose reader has gone nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

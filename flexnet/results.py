@@ -1,0 +1,220 @@
+"""What a search found: the figures, the sentences a person reads, and the document ``run.json`` holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+
+from flexnet.config import RunConfig
+from flexnet.graph import Operator
+from flexnet.progress import duration_text
+from flexnet.search.alternate import Plan, State
+from flexnet.search.find import Prepared
+from flexnet.search.moves import initial_strategy
+from flexnet.simulate import Timeline
+from flexnet.strategy import Config, configs_of
+from flexnet.topology import Topology
+from flexnet.traffic import traffic_bytes
+from flexnet.units import s_to_ms
+
+__all__ = ["Result", "describe_problem", "describe_result", "judge", "result_document"]
+
+SHOWN_OPERATORS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """The better one of the best plan found and the plan a search started from.
+
+    Parameters
+    ----------
+    plan : Plan
+    configs : list of Config
+        Of every operator.
+    timeline : Timeline
+        Its times, at full resolution.
+    initial_seconds : float
+        Iteration time of the starting plan, at full resolution.
+    changed : list of (Operator, Config)
+        Operators that are not as in data parallelism with embeddings dealt round the servers.
+    group_sizes : tuple of int
+        Servers of all-reduces, ascending, without repetition.
+    bytes_allreduce : float
+        Bytes all-reduces move between servers in an iteration, by rings.
+    bytes_model_parallel : int
+        Bytes of all other transfers between servers.
+    iterations : int
+        Proposals made.
+    search_s : float
+        Seconds spent proposing.
+    interrupted : bool
+    """
+
+    plan: Plan
+    configs: list[Config]
+    timeline: Timeline
+    initial_seconds: float
+    changed: list[tuple[Operator, Config]]
+    group_sizes: tuple[int, ...]
+    bytes_allreduce: float
+    bytes_model_parallel: int
+    iterations: int
+    search_s: float
+    interrupted: bool
+
+
+def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, interrupted: bool) -> Result:
+    """Price the best plan at full resolution and keep it if it is faster than the start.
+
+    Parameters
+    ----------
+    ready : Prepared
+        Its state is the start.
+    initial : Timeline
+        The starting plan at full resolution.
+    state : State
+        Where the search ended.
+    search_s, interrupted
+        As in `Result`.
+    """
+    plan, timeline = state.best, ready.exact(state)
+    if not timeline.seconds < initial.seconds:
+        plan, timeline = ready.state.current, initial
+    problem = ready.problem
+    configs = configs_of(problem, plan.strategy)
+    # Which generator does not matter: an embedding's only degree is 1, and its server is set.
+    data_parallel = initial_strategy(np.random.default_rng(0), ready.search.moves)
+    changed = [
+        (op, config)
+        for op, config, other in zip(problem.graph.operators, configs, data_parallel, strict=True)
+        if config != other
+    ]
+    tasks = ready.search.pricer.tasks(plan.strategy)
+    allreduce, model_parallel = traffic_bytes(tasks)
+    sizes = np.unique(np.diff(tasks.group_ptr))
+    return Result(
+        plan,
+        configs,
+        timeline,
+        initial.seconds,
+        changed,
+        tuple(int(size) for size in sizes if size > 1),
+        allreduce,
+        model_parallel,
+        state.iteration,
+        search_s,
+        interrupted,
+    )
+
+
+def describe_problem(config: RunConfig, ready: Prepared, initial_seconds: float) -> list[str]:
+    """Lines to print before a search."""
+    cluster, settings = config.cluster, config.settings
+    gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
+    degree = f", degree {cluster.degree}" if settings.topology in ("topoopt", "random") else ""
+    return [
+        f"{config.graph.name}, batch {config.graph.batch_size}, {_count(cluster.n_server, 'server')}{gpus}; "
+        f"{settings.topology}{degree}, {cluster.link_bandwidth * 8e-9:g} Gbps, {cluster.latency * 1e6:g} us; "
+        f"{config.semantics.name} semantics",
+        f"times {_source(ready)}",
+        f"start {_ms(initial_seconds)}; {_count(settings.budget + 1, 'proposal')}, seed {settings.seed}",
+    ]
+
+
+def describe_result(config: RunConfig, ready: Prepared, result: Result) -> list[str]:
+    """Lines to print after a search; the last one says how good it is."""
+    n_op = len(config.graph.operators)
+    speed = f", {result.iterations / result.search_s:.0f} proposals/s" if result.search_s > 0 else ""
+    lines = [
+        f"search     {_count(result.iterations, 'proposal')} in {duration_text(result.search_s)}{speed}"
+        + (", interrupted" if result.interrupted else ""),
+        f"topology   {_topology_text(config, result)}",
+        f"strategy   {len(result.changed)} of {n_op} operators differ from data parallelism",
+        *(f"           {op.name}: {_config_text(found)}" for op, found in result.changed[:SHOWN_OPERATORS]),
+    ]
+    if len(result.changed) > SHOWN_OPERATORS:
+        lines.append(f"           and {len(result.changed) - SHOWN_OPERATORS} more")
+    return [
+        *lines,
+        f"traffic    {_bytes(result.bytes_allreduce)} all-reduce and {_bytes(result.bytes_model_parallel)} "
+        "model-parallel in an iteration",
+        f"times      {_source(ready)}",
+        _verdict(config, ready, result),
+    ]
+
+
+def result_document(result: Result) -> Mapping[str, Any]:
+    """What ``run.json`` says of a result."""
+    topology = result.plan.network.topology
+    ends = np.argwhere(np.triu(topology.links) > 0)
+    return {
+        "initial_ms": s_to_ms(result.initial_seconds),
+        "best_ms": s_to_ms(result.timeline.seconds),
+        "iterations": result.iterations,
+        "search_s": result.search_s,
+        "proposals_per_s": result.iterations / result.search_s if result.search_s > 0 else 0.0,
+        "bytes_allreduce": int(result.bytes_allreduce),
+        "bytes_model_parallel": result.bytes_model_parallel,
+        "operators_changed": [op.name for op, _ in result.changed],
+        "links": _on_one_line([[int(a), int(b), int(topology.links[a, b])] for a, b in ends]),
+        "rings": {str(size): _on_one_line(rings) for size, rings in sorted(topology.rings.items())},
+    }
+
+
+def _on_one_line(value: object) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(value))
+
+
+def _source(ready: Prepared) -> str:
+    table = ready.problem.table
+    return f"estimated, not measured ({table.source})" if table.estimated else f"measured ({table.source})"
+
+
+def _verdict(config: RunConfig, ready: Prepared, result: Result) -> str:
+    best, initial = result.timeline.seconds, result.initial_seconds
+    estimated = " (estimated)" if ready.problem.table.estimated else ""
+    start = "data-parallel" if config.start is None else "imported"
+    if not best < initial:
+        return f"best {_ms(best)}{estimated}, not faster than the {start} start ({_ms(initial)})"
+    return f"best {_ms(best)}{estimated}, {initial / best:.2f}x faster than the {start} start ({_ms(initial)})"
+
+
+def _topology_text(config: RunConfig, result: Result) -> str:
+    topology = result.plan.network.topology
+    n_link = int(np.triu(topology.links).sum())
+    switches = f" and {topology.n_switch} switch" if topology.n_switch else ""
+    text = f"{config.settings.topology}: {_count(n_link, 'link')}, {_count(topology.n_server, 'server')}{switches}"
+    rings = [
+        f"{_ring_text(topology, size)} for groups of {size}" for size in result.group_sizes if size in topology.rings
+    ]
+    return "; ".join([text, *rings])
+
+
+def _ring_text(topology: Topology, size: int) -> str:
+    """Jumps of the rings of a group size; jumps of several hops as sums."""
+    return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
+
+
+def _config_text(config: Config) -> str:
+    parts = f"{_count(len(config.devices), 'part')}"
+    cut = f" ({'x'.join(map(str, config.degrees))})" if max(config.degrees[:-1], default=1) > 1 else ""
+    servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
+    return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _ms(seconds: float) -> str:
+    ms = s_to_ms(seconds)
+    return f"{ms:.2f} ms" if ms >= 1 else f"{ms:#.3g} ms"
+
+
+def _bytes(n: float) -> str:
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n >= scale:
+            return f"{n / scale:.2f} {unit}"
+    return f"{n:.0f} bytes"

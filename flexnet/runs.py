@@ -1,0 +1,178 @@
+"""The search command: costs, problem, search with progress, and every output written."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flexnet.config import RunConfig
+from flexnet.costs import CostTable
+from flexnet.errors import FlexNetError
+from flexnet.export.strategy_file import order_configs, read_strategy
+from flexnet.measurement import check_covers, read_measurement
+from flexnet.outputs import Outputs, RunRecord
+from flexnet.problem import Problem, make_problem
+from flexnet.progress import Display, interruptible, say, warn
+from flexnet.provenance import sha256_of
+from flexnet.results import describe_problem, describe_result, judge
+from flexnet.resume import Earlier
+from flexnet.roofline import roofline_table
+from flexnet.search.alternate import Info, State
+from flexnet.search.checkpoint import restore
+from flexnet.search.driver import Progress, drive
+from flexnet.search.find import Prepared, prepare
+from flexnet.simulate import Timeline
+from flexnet.strategy import Config, configs_of, make_strategy
+
+__all__ = ["run_search"]
+
+CHECKPOINT_S = 60.0
+
+
+def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | None = None) -> int:
+    """Run a search as the command line does: print, write, and return the exit status.
+
+    Parameters
+    ----------
+    config : RunConfig
+    command_line : list of str
+        What was typed, for ``run.json``.
+    earlier : Earlier, optional
+        The stopped run to go on with, in ``config.output``.
+
+    Returns
+    -------
+    int
+        0; 130 after Ctrl-C, with what was found so far written; 2 if some output could not be written.
+
+    Raises
+    ------
+    FlexNetError
+        If an input is wrong, or an output cannot be written; all known before the search starts.
+    """
+    hashes = _hashes(config)
+    if earlier is not None:
+        earlier.check_files(hashes)
+    earlier_s = 0.0 if earlier is None else earlier.search_s
+    record = RunRecord(config, command_line, hashes)
+    outputs = Outputs(config, record)
+    outputs.check()
+    table = _cost_table(config)
+    check_covers(table, config.graph)
+    record.source, record.estimated = table.source, table.estimated
+    problem = make_problem(config.graph, table, config.cluster, config.semantics)
+    ready = prepare(problem, config.settings, _start(config, problem))
+    initial = _initial_timeline(ready)
+    state = ready.state if earlier is None else _restored(config, ready)
+    for line in describe_problem(config, ready, initial.seconds):
+        say(line)
+    if earlier is not None:
+        say(f"resumed after {state.iteration} proposals")
+    with interruptible() as stop:
+        outputs.save_progress(state, ready.rng, earlier_s)
+        display = Display(config.settings.budget + 1, state.iteration)
+        watch = _Watch(outputs, ready, display, earlier_s)
+        outcome = drive(ready.search, ready.rng, state, config.settings.budget, observe=watch.observe, stop=stop)
+        display.clear()
+        result = judge(
+            ready, initial, outcome.state, search_s=earlier_s + outcome.elapsed, interrupted=outcome.interrupted
+        )
+        problems = outputs.write(ready, outcome.state, result)
+    for remark in record.remarks:
+        warn(remark)
+    if outputs.written:
+        say("wrote      " + ", ".join(map(str, outputs.written)))
+    for line in describe_result(config, ready, result):
+        say(line)
+    if problems:
+        raise FlexNetError("; ".join(problems))
+    return 130 if outcome.interrupted else 0
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Looks on after every proposal: progress, and a checkpoint now and then."""
+
+    outputs: Outputs
+    ready: Prepared
+    display: Display
+    earlier_s: float
+    saved_at: float = field(default_factory=time.monotonic)
+    failed: bool = False
+
+    def observe(self, progress: Progress, state: State, info: Info) -> None:
+        del info
+        self.display.show(
+            state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
+        )
+        if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
+            return
+        try:
+            self.outputs.save_progress(state, self.ready.rng, self.earlier_s + progress.elapsed)
+        except FlexNetError as error:  # a full disk must not end a search that is under way
+            warn(f"{error}; the search goes on without checkpoints")
+            self.failed = True
+        self.saved_at = time.monotonic()
+
+
+def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
+    """Path and SHA-256 of every input file."""
+    found = {}
+    for flag, path in (("--mfile", config.mfile), ("--import", config.start)):
+        if path is not None:
+            if path.exists() and not path.is_file():  # a device may never end, a pipe can be read only once
+                raise FlexNetError(f"{flag} {path} is not a regular file; it must be one")
+            try:
+                digest = sha256_of(path)
+            except OSError as error:
+                raise FlexNetError(f"{flag} {path} cannot be read: {error.strerror or error}") from None
+            found[flag] = {"path": str(path.absolute()), "sha256": digest}
+    return found
+
+
+def _cost_table(config: RunConfig) -> CostTable:
+    if config.mfile is not None:
+        return read_measurement(config.mfile, batch_size=config.graph.batch_size, n_server=config.cluster.n_server)
+    assert config.gpu is not None
+    return roofline_table(
+        config.graph,
+        config.gpu,
+        n_server=config.cluster.n_server,
+        big_gpu=config.cluster.big_gpu,
+        parameter_parallel=config.settings.parameter_parallel,
+    )
+
+
+def _start(config: RunConfig, problem: Problem) -> list[Config] | None:
+    if config.start is None:
+        return None
+    configs = order_configs(config.graph, read_strategy(config.start), f"strategy file {config.start}")
+    try:
+        make_strategy(problem, configs)
+    except FlexNetError as error:
+        raise FlexNetError(f"strategy file {config.start}: {error}") from None
+    return configs
+
+
+def _initial_timeline(ready: Prepared) -> Timeline:
+    plan = ready.state.current
+    return ready.search.pricer.exact(plan.strategy, plan.network, plan.directions)
+
+
+def _restored(config: RunConfig, ready: Prepared) -> State:
+    assert config.output is not None
+    path = config.output / "checkpoint.json"
+    state = restore(path, ready.rng)
+    _check_fits(ready.problem, state, path)
+    return state
+
+
+def _check_fits(problem: Problem, state: State, path: Path) -> None:
+    """Refuse a checkpoint of another problem, which kernels would read past their arrays with."""
+    n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
+    for plan in (state.current, state.best):
+        choice, devices = plan.strategy
+        fits = choice.shape == (n_op,) and devices.shape == (n_op, n_server)
+        fits = fits and all(0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True))
+        if not fits or any(net.topology.n_server != n_server for net in (plan.network, state.network)):
+            raise FlexNetError(f"checkpoint {path} is of another model or cluster; its run.json does not belong to it")
+        make_strategy(problem, configs_of(problem, plan.strategy))
