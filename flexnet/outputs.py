@@ -141,7 +141,7 @@ class Outputs:
         if directory is None:
             return
         write_atomically(directory / "checkpoint.json", checkpoint_json(state, rng))
-        found = {"best_ms": s_to_ms(state.best.seconds), "iterations": state.iteration, "search_s": search_s}
+        found = {"best_ms": float(s_to_ms(state.best.seconds)), "iterations": state.iteration, "search_s": search_s}
         write_atomically(directory / "run.json", self.record.document("running", found))
 
     def write(self, ready: Prepared, state: State, result: Result) -> list[str]:

@@ -109,7 +109,7 @@ class Display:
         padded = text.ljust(self._width)
         self._width = len(text)
         try:
-            sys.stdout.write(f"\r{padded}\r{text}")
+            sys.stdout.write(f"\r{padded}" if text else f"\r{padded}\r")
             sys.stdout.flush()
         except BrokenPipeError:
             _discard(sys.stdout)

@@ -150,8 +150,8 @@ def result_document(result: Result) -> Mapping[str, Any]:
     topology = result.plan.network.topology
     ends = np.argwhere(np.triu(topology.links) > 0)
     return {
-        "initial_ms": s_to_ms(result.initial_seconds),
-        "best_ms": s_to_ms(result.timeline.seconds),
+        "initial_ms": float(s_to_ms(result.initial_seconds)),
+        "best_ms": float(s_to_ms(result.timeline.seconds)),
         "iterations": result.iterations,
         "search_s": result.search_s,
         "proposals_per_s": result.iterations / result.search_s if result.search_s > 0 else 0.0,

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from flexnet.config import RunConfig
 from flexnet.costs import CostTable
@@ -63,11 +62,11 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     ready = prepare(problem, config.settings, _start(config, problem))
     initial = _initial_timeline(ready)
     state = ready.state if earlier is None else _restored(config, ready)
-    for line in describe_problem(config, ready, initial.seconds):
-        say(line)
-    if earlier is not None:
-        say(f"resumed after {state.iteration} proposals")
     with interruptible() as stop:
+        for line in describe_problem(config, ready, initial.seconds):
+            say(line)
+        if earlier is not None:
+            say(f"resumed after {state.iteration} proposals")
         outputs.save_progress(state, ready.rng, earlier_s)
         display = Display(config.settings.budget + 1, state.iteration)
         watch = _Watch(outputs, ready, display, earlier_s)
@@ -162,17 +161,31 @@ def _restored(config: RunConfig, ready: Prepared) -> State:
     assert config.output is not None
     path = config.output / "checkpoint.json"
     state = restore(path, ready.rng)
-    _check_fits(ready.problem, state, path)
+    if not _fits(ready, state):
+        raise FlexNetError(f"checkpoint {path} is not of the run its run.json describes; start the search again")
     return state
 
 
-def _check_fits(problem: Problem, state: State, path: Path) -> None:
-    """Refuse a checkpoint of another problem, which kernels would read past their arrays with."""
+def _fits(ready: Prepared, state: State) -> bool:
+    """Whether a state is one of this search: kernels would read past their arrays with another's."""
+    problem = ready.problem
     n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
+    counts = (state.iteration, state.last_reset, state.topology_unchanged)
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return False
     for plan in (state.current, state.best):
         choice, devices = plan.strategy
-        fits = choice.shape == (n_op,) and devices.shape == (n_op, n_server)
-        fits = fits and all(0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True))
-        if not fits or any(net.topology.n_server != n_server for net in (plan.network, state.network)):
-            raise FlexNetError(f"checkpoint {path} is of another model or cluster; its run.json does not belong to it")
-        make_strategy(problem, configs_of(problem, plan.strategy))
+        if choice.shape != (n_op,) or devices.shape != (n_op, n_server) or not isinstance(plan.seconds, float):
+            return False
+        if any(not 0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True)):
+            return False
+        if plan.network.topology.n_server != n_server or state.network.topology.n_server != n_server:
+            return False
+        try:
+            make_strategy(problem, configs_of(problem, plan.strategy))
+        except FlexNetError:
+            return False
+        n_group = len(ready.search.pricer.tasks(plan.strategy).group_ptr) - 1
+        if plan.directions is not None and plan.directions.shape != (n_group,):
+            return False
+    return True

@@ -24,8 +24,9 @@ class Semantics:
         links serve whole messages first in, first out, each holding the link for latency + bytes/bandwidth
         (simulator.cc:1053).
     intra_server_factor_exact : bool
-        Intra-server all-reduce moves 2(k-1)/k of the bytes and counts for one-server groups and embeddings
-        too; otherwise 2/k, lost for one-server groups, none for embeddings (simulator.cc:1827).
+        Intra-server all-reduce moves 2(k-1)/k of the bytes and counts for one-server groups too; otherwise 2/k,
+        lost for one-server groups (simulator.cc:1827).  Embeddings have none either way: a part of one lives on one
+        GPU, where it is measured.
     random_ring_direction : bool
         Rings over shortest routes run forwards or backwards at random (simulator.cc:1241); otherwise forwards.
     split_degree : bool

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.kernels.simulate import collective_sizes, simulate_fair, simulate_fifo
+from flexnet.kernels.fair import ring_sizes, simulate_fair
+from flexnet.kernels.fifo import flow_count, simulate_fifo
 from flexnet.semantics import Semantics
 from flexnet.taskgraph import TaskArrays
 from flexnet.topology import Network
@@ -62,7 +63,7 @@ class Timeline:
 
 
 class FifoWork(NamedTuple):
-    """Scratch memory of `flexnet.kernels.simulate.simulate_fifo`."""
+    """Scratch memory of `flexnet.kernels.fifo.simulate_fifo`."""
 
     heap_time: Floats
     heap_id: Ints
@@ -97,7 +98,7 @@ class FifoSimulator:
 
     semantics: Semantics
     segment_bytes: int = 0
-    _room: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    _room: tuple[int, ...] = (0,) * 5
     _work: FifoWork | None = None
 
     def seconds(
@@ -128,7 +129,7 @@ class FifoSimulator:
         directions: npt.NDArray[np.int8] | None,
         limit: float,
     ) -> tuple[float, FifoWork]:
-        n_flow, _, _ = collective_sizes(tasks, network)
+        n_flow = flow_count(tasks, network)
         n_group = len(tasks.group_ptr) - 1
         work = self._reserve(len(tasks.kind), n_flow, n_group, len(network.bandwidth), network.n_server)
         if directions is None:
@@ -140,7 +141,7 @@ class FifoSimulator:
     def _reserve(self, n_task: int, n_flow: int, n_group: int, n_link: int, n_server: int) -> FifoWork:
         needed = (n_task, n_flow, n_group, n_link, n_server)
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
-            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))  # type: ignore[assignment]
+            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
             task, flow, group, link, server = self._room
             self._work = FifoWork(
                 heap_time=np.zeros(task + flow + group),
@@ -166,7 +167,7 @@ class FifoSimulator:
 
 
 class FairWork(NamedTuple):
-    """Scratch memory of `flexnet.kernels.simulate.simulate_fair`."""
+    """Scratch memory of `flexnet.kernels.fair.simulate_fair`."""
 
     heap_time: Floats
     heap_id: Ints
@@ -180,27 +181,38 @@ class FairWork(NamedTuple):
     queue_rank: Ints
     running: Ints
     wake: Ints
-    flow_begin: Ints
-    flow_end: Ints
-    flow_on_ring: npt.NDArray[np.bool_]
-    flow_left: Floats
-    flow_rate: Floats
-    flow_finish: Floats
-    flow_delay: Floats
-    flow_item: Ints
+    server_load: Floats
+    group_class: Ints
+    first_ring: Ints
+    pair_class: npt.NDArray[np.int32]
+    class_begin: Ints
+    class_end: Ints
+    class_weight: Ints
+    class_rate: Floats
+    class_served: Floats
+    class_share: Floats
+    class_head: Ints
+    class_next_end: Floats
+    class_finish: Floats
+    class_delay: Floats
     active: Ints
     open: Ints
+    flow_class: Ints
+    flow_bytes: Floats
+    flow_next: Ints
+    flow_item: Ints
     ring_link: npt.NDArray[np.int32]
     link_bytes: Floats
     link_left: Floats
+    link_share: Floats
+    link_least: Floats
     link_count: Ints
-    link_full: npt.NDArray[np.bool_]
     touched: Ints
 
 
 @dataclass(slots=True)
 class FairSimulator:
-    """Links shared max-min fairly; see `flexnet.kernels.simulate.simulate_fair` for the model and its sources.
+    """Links shared max-min fairly; see `flexnet.kernels.fair.simulate_fair` for the model and its sources.
 
     Parameters
     ----------
@@ -212,8 +224,9 @@ class FairSimulator:
 
     window: float = 0.0
     tolerance: float = 0.0
-    _room: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    _room: tuple[int, ...] = (0,) * 7
     _work: FairWork | None = None
+    _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def seconds(self, tasks: TaskArrays, network: NetworkArrays, limit: float = np.inf) -> float:
         """Iteration time in seconds; when it is above ``limit``, some time above ``limit``."""
@@ -226,19 +239,23 @@ class FairSimulator:
         return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
 
     def _run(self, tasks: TaskArrays, network: NetworkArrays, limit: float) -> tuple[float, FairWork]:
-        _, n_ring, n_inc = collective_sizes(tasks, network)
-        work = self._reserve(len(tasks.kind), n_ring, n_inc, len(network.bandwidth), network.n_server)
+        n_group = len(tasks.group_ptr) - 1
+        if len(self._group_class) < n_group:
+            self._group_class = np.zeros(2 * n_group, np.int64)
+        n_ring, n_inc = ring_sizes(tasks, network, self._group_class)
+        n_flow = len(tasks.kind) + n_group * int(np.diff(network.ring_ptr).max(initial=1))
+        n_class = n_ring + min(len(tasks.kind), network.n_server**2)
+        needed = (len(tasks.kind), n_group, n_flow, n_class, n_inc, len(network.bandwidth), network.n_server)
+        work = self._reserve(needed)
         return simulate_fair(tasks, network, self.window, self.tolerance, limit, work), work
 
-    def _reserve(self, n_task: int, n_ring: int, n_inc: int, n_link: int, n_server: int) -> FairWork:
-        needed = (n_task, n_ring, n_inc, n_link, n_server)
+    def _reserve(self, needed: tuple[int, ...]) -> FairWork:
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
-            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))  # type: ignore[assignment]
-            task, ring, inc, link, server = self._room
-            flow = task + ring
+            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
+            task, group, flow, n_class, inc, link, server = self._room
             self._work = FairWork(
-                heap_time=np.zeros(task + ring),
-                heap_id=np.zeros(task + ring, np.int64),
+                heap_time=np.zeros(flow),
+                heap_id=np.zeros(flow, np.int64),
                 start=np.zeros(task),
                 end=np.zeros(task),
                 waiting=np.zeros(task, np.int64),
@@ -249,21 +266,32 @@ class FairSimulator:
                 queue_rank=np.zeros(task, np.int64),
                 running=np.zeros(server, np.int64),
                 wake=np.zeros(2 * task + server, np.int64),
-                flow_begin=np.zeros(flow, np.int64),
-                flow_end=np.zeros(flow, np.int64),
-                flow_on_ring=np.zeros(flow, np.bool_),
-                flow_left=np.zeros(flow),
-                flow_rate=np.zeros(flow),
-                flow_finish=np.zeros(flow),
-                flow_delay=np.zeros(flow),
+                server_load=np.zeros(server),
+                group_class=self._group_class,
+                first_ring=np.zeros(group, np.int64),
+                pair_class=np.zeros(server * server, np.int32),
+                class_begin=np.zeros(n_class, np.int64),
+                class_end=np.zeros(n_class, np.int64),
+                class_weight=np.zeros(n_class, np.int64),
+                class_rate=np.zeros(n_class),
+                class_served=np.zeros(n_class),
+                class_share=np.zeros(n_class),
+                class_head=np.zeros(n_class, np.int64),
+                class_next_end=np.zeros(n_class),
+                class_finish=np.zeros(n_class),
+                class_delay=np.zeros(n_class),
+                active=np.zeros(n_class, np.int64),
+                open=np.zeros(n_class, np.int64),
+                flow_class=np.zeros(flow, np.int64),
+                flow_bytes=np.zeros(flow),
+                flow_next=np.zeros(flow, np.int64),
                 flow_item=np.zeros(flow, np.int64),
-                active=np.zeros(flow, np.int64),
-                open=np.zeros(flow, np.int64),
                 ring_link=np.zeros(inc, np.int32),
                 link_bytes=np.zeros(link),
-                link_left=np.zeros(max(link, server)),
+                link_left=np.zeros(link),
+                link_share=np.zeros(link),
+                link_least=np.zeros(link),
                 link_count=np.zeros(link, np.int64),
-                link_full=np.zeros(link, np.bool_),
                 touched=np.zeros(link, np.int64),
             )
         return self._work

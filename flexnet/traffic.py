@@ -14,7 +14,8 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
     The original counts the same when a task is created (network.cc:1718).
     """
     comm = tasks.kind == NOMINAL_COMM
-    pairs = np.bincount(tasks.place[comm], weights=tasks.bytes[comm], minlength=n_server * n_server)
+    weighed = np.bincount(tasks.place[comm], weights=tasks.bytes[comm], minlength=n_server * n_server)
+    pairs = weighed.astype(np.float64, copy=False)
     reduce_ = tasks.kind == ALLREDUCE
     sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
     volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)

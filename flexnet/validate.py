@@ -125,7 +125,7 @@ def _differences(ours: TaskGraph, theirs: TaskGraph) -> list[str]:
             "run times": (graph.kind[compute].tolist(), ms[compute].tolist()),
             "devices": graph.place[compute].tolist(),
             "all-reduce bytes": graph.bytes[reduce_].tolist(),
-            "all-reduce members": [graph.members(t).tolist() for t in np.flatnonzero(reduce_)],
+            "all-reduce members": [graph.members(int(t)).tolist() for t in np.flatnonzero(reduce_)],
             "intra-server times": ms[reduce_].tolist(),
             "transfers": (graph.place[comm].tolist(), graph.bytes[comm].tolist()),
         }

@@ -205,7 +205,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                 if k == rank:
                     break
 
-    if n_task <= cap_task and n_record <= cap_record:
+    # Where groups did not fit, records were left out too.
+    if n_task <= cap_task and n_record <= cap_record and n_group <= cap_group and n_member <= cap_member:
         _index_successors(work, n_task, n_record)
     return n_task, n_record, n_group, n_member
 
@@ -214,12 +215,10 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
 def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
     """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
     gpus = problem.big_gpu
-    if gpus == 0:
+    if gpus == 0 or problem.is_embedding[op]:  # an embedding is measured on one GPU: nothing to reduce with
         return 0.0
     if problem.exact_intra_server:
         return 2.0 * (gpus - 1) / gpus * size / problem.inter_gpu_bandwidth
-    if problem.is_embedding[op]:
-        return 0.0
     return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers
 
 

@@ -112,7 +112,7 @@ def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
                 pick = ptr[node]
                 if n_nearer[node] > 1:
                     state = _draw(state)
-                    pick += (state * n_nearer[node]) >> 32
+                    pick += (state * int(n_nearer[node])) >> 32
                 link = nearer[pick]
                 route[at] = link
                 at += 1

@@ -82,7 +82,7 @@ def restore(path: Path, rng: np.random.Generator) -> State:
             _infinite(document["topology_best"]),
             document["topology_unchanged"],
         )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
 
 

@@ -6,37 +6,32 @@ import numpy as np
 import numpy.typing as npt
 import rustworkx as rx
 
-from flexnet.kernels.routes import hops_to_servers
-from flexnet.topology.base import adjacency
-
 __all__ = ["add_matchings", "match"]
 
-# A pair's weight is an integer of three fields; every field holds the sum over a whole matching (up to 4096 pairs)
-# without running into the next.
+# A pair's weight is an integer of two fields, demand above hash; the lower one holds the sum over a whole matching (up
+# to 4096 pairs) without running into the upper one.
 DEMAND_LEVELS = 1 << 32
-HOPS_UNIT = 1 << 46
-DEMAND_UNIT = 1 << 70
+DEMAND_UNIT = 1 << 44
 
 # Above this many servers, only each server's likeliest partners are considered; who finds none of them free is matched
-# with the rest.  The matched demand was the same to 1e-8 of it in every case tried, and 128 servers take 4 ms a round
-# instead of 12, 256 take 15 instead of 95, 1024 take 0.3 s instead of about 10.
+# with the rest.  The matched demand was the same as without in all cases tried (uniform, random, few hubs, one row).
+# A round over 128 servers takes 4-8 ms instead of 12-44, over 256 14-24 instead of 93-117, over 1024 0.4 s, not 15 s.
 EXACT_SERVERS = 64
 N_LIKELY = 32
 
 
-def match(demand: npt.NDArray[np.float64], hops: npt.NDArray[np.int32]) -> tuple[tuple[int, int], ...]:
+def match(demand: npt.NDArray[np.float64]) -> tuple[tuple[int, int], ...]:
     """Pair up servers so that the demand between partners is greatest.
 
     With demand as cost ``max - demand`` this is the original's minimum-cost perfect matching (network.cc:1852).
-    Among equals the partners are farthest apart, and then fixed by a hash of their ids, so that one matching only is
-    best and the answer does not depend on the solver.
+    Among equals a hash of the partners' ids decides, so that one matching only is best and the answer does not depend
+    on the solver; a hash, because a ring with random chords has short paths (Bollobas and Chung, The diameter of a
+    cycle plus a random matching, SIAM J. Discrete Math. 1 (1988)) and one with chords of equal length has not.
 
     Parameters
     ----------
     demand : float64 (n_server, n_server)
         Symmetric bytes.
-    hops : int32 (n_server, n_server)
-        Distance of servers now.
 
     Returns
     -------
@@ -44,25 +39,24 @@ def match(demand: npt.NDArray[np.float64], hops: npt.NDArray[np.int32]) -> tuple
         Ascending pairs (a, b), a < b; perfect for an even number of servers, one server is left out for an odd one.
 
     >>> demand = np.zeros((4, 4)); demand[0, 2] = demand[2, 0] = 8.0
-    >>> match(demand, np.ones((4, 4), np.int32))
+    >>> match(demand)
     ((0, 2), (1, 3))
     """
     n = len(demand)
     most = demand.max(initial=0.0)
-    levels = np.rint(demand * (DEMAND_LEVELS / most)).astype(np.int64) if most > 0 else np.zeros((n, n), np.int64)
-    far = np.maximum(hops, 0).astype(np.int64)
-    ties = far * HOPS_UNIT + _hashes(n)
+    levels = np.rint(demand / most * DEMAND_LEVELS).astype(np.int64) if most > 0 else np.zeros((n, n), np.int64)
+    hashes = _hashes(n)
     if n <= EXACT_SERVERS:
-        return tuple(sorted(_solve(np.ones((n, n), np.bool_), levels, ties)))
-    order = (levels << 30) + (np.minimum(far, 1023) << 20) + (_hashes(n) >> 12)
+        return tuple(sorted(_solve(np.ones((n, n), np.bool_), levels, hashes)))
+    order = (levels << 30) + (hashes >> 2)
     np.fill_diagonal(order, -1)
     likely = np.zeros((n, n), np.bool_)
     likely[np.arange(n)[:, None], np.argpartition(-order, N_LIKELY, axis=1)[:, :N_LIKELY]] = True
-    pairs = _solve(likely | likely.T, levels, ties)
+    pairs = _solve(likely | likely.T, levels, hashes)
     left = np.ones(n, np.bool_)
     left[[server for pair in pairs for server in pair]] = False
     if left.sum() > 1:
-        pairs += _solve(left & left[:, None], levels, ties)
+        pairs += _solve(left & left[:, None], levels, hashes)
     return tuple(sorted(pairs))
 
 
@@ -88,21 +82,20 @@ def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64],
     links = links.copy()
     both = demand + demand.T
     for _ in range(n_round):
-        ptr, _, link_to = adjacency(links)
-        for a, b in match(both / (links + 1), hops_to_servers(ptr, link_to, len(links))):
+        for a, b in match(both / (links + 1)):
             links[a, b] += 1
             links[b, a] += 1
     return links
 
 
 def _solve(
-    allowed: npt.NDArray[np.bool_], levels: npt.NDArray[np.int64], ties: npt.NDArray[np.int64]
+    allowed: npt.NDArray[np.bool_], levels: npt.NDArray[np.int64], hashes: npt.NDArray[np.int64]
 ) -> list[tuple[int, int]]:
     """Heaviest of the largest matchings among allowed pairs."""
     first, second = np.nonzero(np.triu(allowed, 1))
     weights = [
-        level * DEMAND_UNIT + tie
-        for level, tie in zip(levels[first, second].tolist(), ties[first, second].tolist(), strict=True)
+        level * DEMAND_UNIT + low
+        for level, low in zip(levels[first, second].tolist(), hashes[first, second].tolist(), strict=True)
     ]
     graph = rx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(len(allowed)))
@@ -113,8 +106,9 @@ def _solve(
 
 @lru_cache(maxsize=2)
 def _hashes(n_server: int) -> npt.NDArray[np.int64]:
-    """Fixed scrambled numbers in 0..2**32-1 per pair (the finalizer of splitmix64)."""
+    """Fixed scrambled numbers in 0..2**32-1, symmetric in the pair (the finalizer of splitmix64)."""
     x = np.arange(1, n_server * n_server + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x >> np.uint64(32)).astype(np.int64).reshape(n_server, n_server)
+    upper = np.triu((x >> np.uint64(32)).astype(np.int64).reshape(n_server, n_server), 1)
+    return upper + upper.T

@@ -1,0 +1,483 @@
+"""Event simulation on links that simultaneous flows share max-min fairly.
+
+Flows with the same links are one class: they have one rate, so a class only counts its flows and how many bytes each
+of its flows has been served.  The self-contained heap is a plain one: equal times need no order here.
+"""
+
+import numpy as np
+from numba import njit
+
+__all__ = ["ring_sizes", "simulate_fair"]
+
+BACKWARD, NOMINAL_COMM, ALLREDUCE = 1, 5, 6
+
+# Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
+SAME_TIME = 1e-10
+
+
+@njit(cache=True, error_model="numpy")
+def _push(times, ids, n, time, item):  # type: ignore[no-untyped-def]
+    hole = n
+    while hole > 0 and times[(hole - 1) >> 1] > time:
+        times[hole] = times[(hole - 1) >> 1]
+        ids[hole] = ids[(hole - 1) >> 1]
+        hole = (hole - 1) >> 1
+    times[hole] = time
+    ids[hole] = item
+    return n + 1
+
+
+@njit(cache=True, error_model="numpy")
+def _pop(times, ids, n):  # type: ignore[no-untyped-def]
+    n -= 1
+    time = times[n]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= n:
+            break
+        if child + 1 < n and times[child + 1] < times[child]:
+            child += 1
+        if times[child] >= time:
+            break
+        times[hole] = times[child]
+        ids[hole] = ids[child]
+        hole = child
+    times[hole] = time
+    ids[hole] = ids[n]
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def ring_sizes(tasks, network, group_class):  # type: ignore[no-untyped-def]
+    """Find equal groups, and how much room their rings need.
+
+    ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members.  Returns the
+    number of rings over distinct groups, and of links over all edges of these rings.
+    """
+    group_ptr, group, route_ptr = tasks.group_ptr, tasks.group, network.route_ptr
+    ring_ptr, ring_hops, n_server = network.ring_ptr, network.ring_hops, network.n_server
+    n_ring = 0
+    n_link = 0
+    for c in range(group_ptr.shape[0] - 1):
+        start = group_ptr[c]
+        n = group_ptr[c + 1] - start
+        group_class[c] = c
+        for d in range(c):
+            if group_class[d] != d or group_ptr[d + 1] - group_ptr[d] != n:
+                continue
+            equal = True
+            for m in range(n):
+                if group[group_ptr[d] + m] != group[start + m]:
+                    equal = False
+                    break
+            if equal:
+                group_class[c] = d
+                break
+        if group_class[c] < c or n == 1:
+            continue
+        rings = ring_ptr[n + 1] - ring_ptr[n]
+        if rings > 0:
+            n_link += n * ((ring_hops[ring_ptr[n + 1]] - ring_hops[ring_ptr[n]]) // n_server)
+        else:
+            rings = 1
+            for m in range(n):
+                pair = group[start + m] * n_server + group[start + (m + 1) % n]
+                n_link += route_ptr[pair + 1] - route_ptr[pair]
+        n_ring += rings
+    return n_ring, n_link
+
+
+@njit(cache=True, error_model="numpy")
+def _lay_out_rings(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Make the ring classes: links of all edges of every ring of every distinct group.  Returns their number."""
+    group_ptr, group, group_class = tasks.group_ptr, tasks.group, work.group_class
+    route_ptr, route, ring_links = network.route_ptr, network.route, network.ring_links
+    ring_ptr, ring_hops, n_server = network.ring_ptr, network.ring_hops, network.n_server
+    n_class = 0
+    n_inc = 0
+    for c in range(group_ptr.shape[0] - 1):
+        start = group_ptr[c]
+        n = group_ptr[c + 1] - start
+        if group_class[c] < c or n == 1:
+            continue
+        work.first_ring[c] = n_class
+        rings = ring_ptr[n + 1] - ring_ptr[n]
+        for r in range(ring_ptr[n], ring_ptr[n] + max(rings, 1)):
+            work.class_begin[n_class] = n_inc
+            longest = 0
+            for m in range(n):
+                if rings == 0:
+                    pair = group[start + m] * n_server + group[start + (m + 1) % n]
+                    hops = route_ptr[pair + 1] - route_ptr[pair]
+                    for h in range(hops):
+                        work.ring_link[n_inc + h] = route[route_ptr[pair] + h]
+                else:
+                    hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
+                    for h in range(hops):
+                        work.ring_link[n_inc + h] = ring_links[ring_hops[r] + group[start + m] * hops + h]
+                n_inc += hops
+                longest = max(longest, hops)
+            work.class_end[n_class] = n_inc
+            work.class_delay[n_class] = 2 * (n - 1) * longest * network.latency
+            n_class += 1
+    return n_class
+
+
+@njit(cache=True, error_model="numpy")
+def _load(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Bytes every link carries, in ``work.link_bytes``; returns a time no schedule can beat.
+
+    None ends before the busiest server has computed and the busiest link has carried its bytes.
+    """
+    load, kind, place, bytes_ = work.link_bytes, tasks.kind, tasks.place, tasks.bytes
+    route_ptr, route, ring_ptr, group_ptr = network.route_ptr, network.route, network.ring_ptr, tasks.group_ptr
+    compute = work.server_load
+    load[:] = 0.0
+    compute[:] = 0.0
+    for t in range(kind.shape[0]):
+        if kind[t] <= BACKWARD:
+            compute[place[t]] += tasks.seconds[t]
+        elif kind[t] == NOMINAL_COMM:
+            for i in range(route_ptr[place[t]], route_ptr[place[t] + 1]):
+                load[route[i]] += bytes_[t]
+        else:
+            c = place[t]
+            n = group_ptr[c + 1] - group_ptr[c]
+            if n > 1:
+                rings = max(ring_ptr[n + 1] - ring_ptr[n], 1)
+                first = work.first_ring[work.group_class[c]]
+                share = 2.0 * (n - 1) / n * bytes_[t] / rings
+                for r in range(first, first + rings):
+                    for i in range(work.class_begin[r], work.class_end[r]):
+                        load[work.ring_link[i]] += share
+    bound = 0.0
+    for server in range(network.n_server):
+        bound = max(bound, compute[server])
+    for link in range(network.bandwidth.shape[0]):
+        bound = max(bound, load[link] / network.bandwidth[link])
+    return bound
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, server, task, now, rank):  # type: ignore[no-untyped-def]
+    """Put a compute task in its server's queue, ordered by time, then rank."""
+    base = queue_ptr[server]
+    slot = base + queue_len[server]
+    queue_len[server] += 1
+    while slot > base and (queue_time[slot - 1] > now or (queue_time[slot - 1] == now and queue_rank[slot - 1] > rank)):
+        queue[slot] = queue[slot - 1]
+        queue_time[slot] = queue_time[slot - 1]
+        queue_rank[slot] = queue_rank[slot - 1]
+        slot -= 1
+    queue[slot] = task
+    queue_time[slot] = now
+    queue_rank[slot] = rank
+
+
+@njit(cache=True, error_model="numpy")
+def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore[no-untyped-def]
+    """Max-min fair rate per flow of the active classes, by filling all locally narrowest links at once.
+
+    A link is a bottleneck when no class on it has a narrower link elsewhere; progressive filling would come to it
+    with every one of its classes still growing, whatever happens on other links before.
+    """
+    active, open_, ring_link = work.active, work.open, work.ring_link
+    begin, end, weight, rate, narrowest = (
+        work.class_begin,
+        work.class_end,
+        work.class_weight,
+        work.class_rate,
+        work.class_share,
+    )
+    count, left, share, least, touched = (
+        work.link_count,
+        work.link_left,
+        work.link_share,
+        work.link_least,
+        work.touched,
+    )
+    n_touched = 0
+    for a in range(n_active):
+        c = active[a]
+        open_[a] = c
+        for i in range(begin[c], end[c]):
+            link = ring_link[i] if c < n_ring else route[i]
+            if count[link] == 0:
+                left[link] = bandwidth[link]
+                touched[n_touched] = link
+                n_touched += 1
+            count[link] += weight[c]
+    n_open = n_active
+    while n_open > 0:
+        kept = 0
+        for i in range(n_touched):
+            link = touched[i]
+            if count[link] > 0:
+                touched[kept] = link
+                kept += 1
+                share[link] = left[link] / count[link]
+                least[link] = share[link]
+        n_touched = kept
+        for a in range(n_open):
+            c = open_[a]
+            m = np.inf
+            for i in range(begin[c], end[c]):
+                m = min(m, share[ring_link[i] if c < n_ring else route[i]])
+            narrowest[c] = m
+            for i in range(begin[c], end[c]):
+                link = ring_link[i] if c < n_ring else route[i]
+                least[link] = min(least[link], m)
+        kept = 0
+        for a in range(n_open):
+            c = open_[a]
+            m = narrowest[c]
+            frozen = False
+            for i in range(begin[c], end[c]):
+                link = ring_link[i] if c < n_ring else route[i]
+                if least[link] >= share[link] * (1.0 - tolerance):
+                    frozen = True
+                    break
+            if not frozen:
+                open_[kept] = c
+                kept += 1
+                continue
+            rate[c] = m
+            for i in range(begin[c], end[c]):
+                link = ring_link[i] if c < n_ring else route[i]
+                left[link] -= m * weight[c]
+                count[link] -= weight[c]
+        n_open = kept
+
+
+@njit(cache=True, error_model="numpy")
+def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
+    """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
+
+    A transfer is a fluid flow over the links of its route.  A ring all-reduce is one coflow per ring: all its edges
+    carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds ends with a
+    barrier.  Rates are max-min fair (Bertsekas and Gallager, Data Networks, 6.5.2): nobody's rate can grow without
+    taking from someone who has no more.  This is where congestion control with equal round trips converges (the
+    packet simulator's DCTCP), and it has no order: rates depend on which flows are there, not on which came first,
+    so ties between tasks cannot matter.  A flow arrives hops x latency after its last byte left; a ring pays that in
+    every round.  Latency never occupies a link.
+
+    Compute is first in, first out per server; of tasks ready at the same time the earlier operator runs first.
+
+    Parameters
+    ----------
+    tasks : flexnet.taskgraph.TaskArrays
+    network : flexnet.simulate.NetworkArrays
+    window : float
+        Rates are solved anew at most once per this time (0: at every start and end of a flow).  Flows that end in
+        between end exactly when they should; only what they free is handed out later.
+    tolerance : float
+        Links within this relative distance of being a bottleneck count as one (0: exact).
+    limit : float
+        Stop as soon as some task ends after this time, or at once if no schedule can meet it.
+    work : flexnet.simulate.FairWork
+
+    Returns
+    -------
+    float
+        End of the last task, or a value above ``limit``; ``work.start`` and ``work.end`` hold every task's times,
+        ``work.link_bytes`` what every link carries.
+    """
+    kind, place, seconds, bytes_, op = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.op
+    n_pred, succ_ptr, succ, group_ptr = tasks.n_pred, tasks.succ_ptr, tasks.succ, tasks.group_ptr
+    route_ptr, route, ring_ptr, bandwidth = network.route_ptr, network.route, network.ring_ptr, network.bandwidth
+    times, ids, waiting, start, end = work.heap_time, work.heap_id, work.waiting, work.start, work.end
+    queue_ptr, queue_len, queue = work.queue_ptr, work.queue_len, work.queue
+    queue_time, queue_rank, running, wake = work.queue_time, work.queue_rank, work.running, work.wake
+    group_class, first_ring, pair_class = work.group_class, work.first_ring, work.pair_class
+    class_weight, class_rate, class_served = work.class_weight, work.class_rate, work.class_served
+    class_head, class_next_end, class_delay = work.class_head, work.class_next_end, work.class_delay
+    class_finish = work.class_finish
+    flow_class, flow_bytes, flow_next, flow_item = work.flow_class, work.flow_bytes, work.flow_next, work.flow_item
+    active = work.active
+    n_task = kind.shape[0]
+    tolerance = max(tolerance, SAME_TIME)
+
+    n_ring = _lay_out_rings(tasks, network, work)
+    bound = _load(tasks, network, work)
+    if bound > limit:
+        return bound
+    n_class = n_ring
+    class_weight[:n_ring] = 0
+    class_served[:n_ring] = 0.0
+    class_head[:n_ring] = -1
+    pair_class[:] = -1
+    work.link_count[:] = 0
+    queue_ptr[:] = 0
+    queue_len[:] = 0
+    running[:] = -1
+    for t in range(n_task):
+        waiting[t] = n_pred[t]
+        if kind[t] <= BACKWARD:
+            queue_ptr[place[t] + 1] += 1
+    for server in range(network.n_server):
+        queue_ptr[server + 1] += queue_ptr[server]
+        wake[server] = server
+    n_wake = network.n_server
+    n_heap = 0
+    n_active = 0
+    n_flow = 0  # flows that have started
+    n_shared = 0  # of these, the first n_shared have had a rate
+    now = 0.0
+    solved = -np.inf
+    next_end = np.inf
+    dirty = False
+    finish = 0.0
+    for t in range(n_task):
+        if n_pred[t] == 0:
+            if kind[t] <= BACKWARD:
+                _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, place[t], t, 0.0, 2 * op[t] + kind[t])
+            else:
+                n_heap = _push(times, ids, n_heap, seconds[t], 2 * n_task + t)
+    while True:
+        for i in range(n_wake):
+            server = wake[i]
+            if running[server] < 0 and queue_len[server] > 0:
+                task = queue[queue_ptr[server]]
+                queue_ptr[server] += 1
+                queue_len[server] -= 1
+                running[server] = task
+                start[task] = now
+                n_heap = _push(times, ids, n_heap, now + seconds[task], task)
+        n_wake = 0
+        network_time = max(now, solved + window) if dirty else next_end
+        if n_heap == 0 and network_time == np.inf:
+            return finish
+        if n_heap > 0 and times[0] <= network_time * (1.0 + SAME_TIME):
+            now = max(now, times[0])
+            while n_heap > 0 and times[0] <= now * (1.0 + SAME_TIME):
+                item = ids[0]
+                n_heap = _pop(times, ids, n_heap)
+                if item >= 2 * n_task:  # a transfer or the rings of an all-reduce start
+                    task = item - 2 * n_task
+                    if kind[task] == NOMINAL_COMM:
+                        c = pair_class[place[task]]
+                        if c < 0:
+                            c = n_class
+                            n_class += 1
+                            pair_class[place[task]] = c
+                            work.class_begin[c] = route_ptr[place[task]]
+                            work.class_end[c] = route_ptr[place[task] + 1]
+                            class_delay[c] = network.latency * (route_ptr[place[task] + 1] - route_ptr[place[task]])
+                            class_weight[c] = 0
+                            class_served[c] = 0.0
+                            class_head[c] = -1
+                        flow_class[n_flow] = c
+                        flow_bytes[n_flow] = bytes_[task]
+                        flow_item[n_flow] = task
+                        n_flow += 1
+                    else:
+                        end[task] = now
+                        finish = max(finish, now)
+                        c = place[task]
+                        n = group_ptr[c + 1] - group_ptr[c]
+                        rings = max(ring_ptr[n + 1] - ring_ptr[n], 1) if n > 1 else 0
+                        for r in range(rings):
+                            flow_class[n_flow] = first_ring[group_class[c]] + r
+                            flow_bytes[n_flow] = 2.0 * (n - 1) / n * bytes_[task] / rings
+                            flow_item[n_flow] = n_task + task
+                            n_flow += 1
+                    dirty = dirty or n_flow > n_shared
+                    continue
+                finish = max(finish, now)
+                if item >= n_task:  # one ring of an all-reduce is done
+                    end[item - n_task] = now
+                    continue
+                end[item] = now
+                if kind[item] <= BACKWARD:
+                    running[place[item]] = -1
+                    wake[n_wake] = place[item]
+                    n_wake += 1
+                for p in range(succ_ptr[item], succ_ptr[item + 1]):
+                    task = succ[p]
+                    waiting[task] -= 1
+                    if waiting[task] > 0:
+                        continue
+                    start[task] = now
+                    if kind[task] <= BACKWARD:
+                        server = place[task]
+                        rank = 2 * op[task] + kind[task]
+                        _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, server, task, now, rank)
+                        wake[n_wake] = server
+                        n_wake += 1
+                    else:
+                        n_heap = _push(times, ids, n_heap, now + seconds[task], 2 * n_task + task)
+            if finish > limit:
+                return finish
+            continue
+
+        # the set of flows has changed: serve bytes, retire what ended, let in what started, share the links anew
+        now = max(now, network_time)
+        passed = now - solved if n_active > 0 else 0.0
+        kept = 0
+        for a in range(n_active):
+            c = active[a]
+            served = class_served[c] + class_rate[c] * passed
+            class_served[c] = served
+            if class_finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
+                target = max(served, class_next_end[c]) * (1.0 + SAME_TIME)
+                n_heap = _retire(times, ids, n_heap, work, c, target, now, 0.0)
+            if class_weight[c] > 0:
+                active[kept] = c
+                kept += 1
+        n_active = kept
+        for f in range(n_shared, n_flow):
+            c = flow_class[f]
+            if class_weight[c] == 0:
+                class_served[c] = 0.0  # counted anew, so that sums stay short
+                class_next_end[c] = np.inf
+                active[n_active] = c
+                n_active += 1
+            class_weight[c] += 1
+            flow_bytes[f] += class_served[c]
+            flow_next[f] = class_head[c]
+            class_head[c] = f
+            class_next_end[c] = min(class_next_end[c], flow_bytes[f])
+        n_shared = n_flow
+        solved = now
+        dirty = False
+        next_end = np.inf
+        if n_active > 0:
+            _share(route, bandwidth, tolerance, n_active, n_ring, work)
+        for a in range(n_active):
+            c = active[a]
+            if window > 0.0 and class_next_end[c] <= class_served[c] + class_rate[c] * window:
+                # ends before rates can change again; the class keeps its weight until then
+                target = class_served[c] + class_rate[c] * window
+                n_heap = _retire(times, ids, n_heap, work, c, target, now, class_rate[c])
+                dirty = True
+            class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
+            next_end = min(next_end, class_finish[c])
+
+
+@njit(cache=True, error_model="numpy")
+def _retire(times, ids, n_heap, work, c, target, now, rate):  # type: ignore[no-untyped-def]
+    """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
+
+    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.
+    """
+    flow_next, flow_bytes = work.flow_next, work.flow_bytes
+    before = -1
+    f = work.class_head[c]
+    soonest = np.inf
+    while f >= 0:
+        after = flow_next[f]
+        if flow_bytes[f] <= target:
+            at = now if rate == 0.0 else now + max(flow_bytes[f] - work.class_served[c], 0.0) / rate
+            n_heap = _push(times, ids, n_heap, at + work.class_delay[c], work.flow_item[f])
+            if before < 0:
+                work.class_head[c] = after
+            else:
+                flow_next[before] = after
+            work.class_weight[c] -= 1
+        else:
+            soonest = min(soonest, flow_bytes[f])
+            before = f
+        f = after
+    work.class_next_end[c] = soonest
+    return n_heap

@@ -1,0 +1,328 @@
+"""The command line from end to end: what it prints, writes and returns."""
+
+import hashlib
+import re
+import signal
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+from commands import SEARCH, errors_of, flexnet, flexnet_interrupted, run_json
+
+from flexnet.__main__ import main
+from flexnet.export.reader import read_taskgraph
+from flexnet.export.strategy_file import read_strategy
+from flexnet.measurement import read_measurement
+from flexnet.models import MODELS
+from flexnet.progress import Display
+
+VERDICT = re.compile(
+    r"best (\S+) ms( \(estimated\))?, (?:(\S+)x|not) faster than the (data-parallel|imported) start \((\S+) ms\)"
+)
+
+
+def search(*more: str) -> int:
+    return main([*SEARCH, *more])
+
+
+@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
+@pytest.mark.parametrize("semantics", ["corrected", "original"])
+def test_search_writes_what_it_found(
+    topology: str, semantics: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "run"
+    flags = ("--topology", topology, "--semantics", semantics, "--search-budget", "60", "--seed", "3")
+    assert search(*flags, "-o", str(out)) == 0
+    printed = capsys.readouterr()
+    assert errors_of(printed.err) == []
+    match = VERDICT.fullmatch(printed.out.splitlines()[-1])
+    assert match is not None
+    document = run_json(out)
+    assert document["topology"] == topology
+    assert document["semantics"] == semantics
+    assert document["status"] == "finished"
+    assert document["iterations"] == 61
+    assert document["seed"] == 3
+    assert document["estimated"] is True
+    assert document["best_ms"] == pytest.approx(float(match[1]), rel=0.01)
+    assert document["initial_ms"] == pytest.approx(float(match[5]), rel=0.01)
+    assert document["best_ms"] <= document["initial_ms"]
+    for name in (
+        "search_s",
+        "proposals_per_s",
+        "bytes_allreduce",
+        "bytes_model_parallel",
+        "links",
+        "rings",
+        "versions",
+    ):
+        assert name in document
+    assert len(read_strategy(out / "strategy.json")) == 4
+    assert read_taskgraph(out / "taskgraph.fbuf").n_server == 4
+
+
+def test_the_source_of_times_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search() == 0
+    estimated = capsys.readouterr().out
+    assert "estimated, not measured (roofline a100)" in estimated
+    assert "(estimated)" in estimated.splitlines()[-1]
+    table = tmp_path / "table.json"
+    document = {"batch_size": 64, "ngpus": 4, "measurements": _measurements(tmp_path)}
+    table.write_bytes(orjson.dumps(document))
+    capsys.readouterr()
+    assert search("--mfile", str(table), "-o", str(tmp_path)) == 0
+    measured = capsys.readouterr().out
+    assert "estimated" not in measured
+    assert "measured (table.json)" in measured
+    assert run_json(tmp_path)["estimated"] is False
+    assert run_json(tmp_path)["files"] == {
+        "--mfile": {"path": str(table), "sha256": hashlib.sha256(table.read_bytes()).hexdigest()}
+    }
+
+
+def _measurements(directory: Path) -> list[object]:
+    path = directory / "estimates.json"
+    main(["profile", "dlrm", "--nsimnode", "4", "--device", "analytic", "-o", str(path)])
+    found = orjson.loads(path.read_bytes())["measurements"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_same_seed_same_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert search("--budget", "80", "--enable-propagation", "-o", str(tmp_path / name)) == 0
+    for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    assert search("--budget", "80", "--enable-propagation", "--seed", "1", "-o", str(tmp_path / "c")) == 0
+    assert (tmp_path / "a" / "checkpoint.json").read_bytes() != (tmp_path / "c" / "checkpoint.json").read_bytes()
+
+
+def test_plain_lines_in_a_pipe(tmp_path: Path) -> None:
+    done = flexnet(*SEARCH, "--budget", "99", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "\r" not in done.stdout
+    progress = [line for line in done.stdout.splitlines() if re.match(r"\d+ of 100: current .* left$", line)]
+    assert len(progress) == 10
+    assert VERDICT.fullmatch(done.stdout.splitlines()[-1])
+
+
+def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("--budget", "100", "--export", str(tmp_path / "s.txt"), "-o", str(tmp_path)) == 0
+    assert (tmp_path / "s.txt").read_text().startswith("4\n")
+    found = run_json(tmp_path)
+    for name in ("s.txt", "strategy.json"):
+        assert read_strategy(tmp_path / name) == read_strategy(tmp_path / "strategy.json")
+        assert search("--topology", "fc", "--import", str(tmp_path / name), "-o", str(tmp_path / "again")) == 0
+        assert "imported start" in capsys.readouterr().out.splitlines()[-1]
+    assert found["best_ms"] < found["initial_ms"]  # so the two starts differ
+
+
+def test_big_gpu_and_every_flag(tmp_path: Path) -> None:
+    flags = [
+        "--big-gpu",
+        "4",
+        "--inter-gpu-bandwidth",
+        "200",
+        "--interface-bandwidth",
+        "12.5",
+        "--network-latency",
+        "0.5",
+    ]
+    flags += ["--degree", "2", "--net-opt", "1", "--enable-propagation", "--enable-parameter-parallel", "--gpu", "H100"]
+    flags += [
+        "--gpu-memory",
+        "80",
+        "--alpha",
+        "0.2",
+        "--arch-mlp-bot",
+        "8-8-2",
+        "--taskgraph",
+        str(tmp_path / "t.fbuf"),
+    ]
+    assert search(*flags, "--budget", "30", "-o", str(tmp_path / "run")) == 0
+    inputs = run_json(tmp_path / "run")["inputs"]
+    assert isinstance(inputs, dict)
+    assert (inputs["interface_gbps"], inputs["latency_us"], inputs["degree"], inputs["gpu"]) == (12.5, 0.5, 2, "h100")
+    assert inputs["settings"]["gpu_memory"] == 80e9
+    assert (tmp_path / "t.fbuf").read_bytes() == (tmp_path / "run" / "taskgraph.fbuf").read_bytes()
+
+
+def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("--segment-bytes", "1024", "--data-size", "5") == 0
+    warnings = capsys.readouterr().err
+    assert "--segment-bytes has no effect with corrected semantics" in warnings
+    assert "--data-size has no effect" in warnings
+    assert search("--gpu-memory", "40", "--semantics", "original") == 0
+    assert "--gpu-memory has no effect with original semantics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stopped_after", [1, 37, 201])
+def test_interrupted_and_resumed_is_uninterrupted(
+    stopped_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--budget", "200", "--enable-propagation")
+    shown = Display.show
+
+    def show(self: Display, iteration: int, *rest: float) -> None:
+        shown(self, iteration, *rest)
+        if iteration == stopped_after:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Display, "show", show)
+        finished = stopped_after == 201  # too late: nothing is left to stop
+        assert search(*flags, "-o", str(tmp_path / "stopped")) == (0 if finished else 130)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    stopped = run_json(tmp_path / "stopped")
+    assert stopped["iterations"] == stopped_after
+    assert stopped["status"] == ("finished" if finished else "interrupted")
+    assert main(["search", "--resume", str(tmp_path / "stopped")]) == 0
+    assert search(*flags, "-o", str(tmp_path / "whole")) == 0
+    for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
+        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert run_json(tmp_path / "stopped")["best_ms"] == run_json(tmp_path / "whole")["best_ms"]
+
+
+@pytest.mark.parametrize("semantics", ["corrected", "original"])
+@pytest.mark.parametrize("topology", ["topoopt", "random"])
+def test_more_budget_goes_on_with_the_same_chain(topology: str, semantics: str, tmp_path: Path) -> None:
+    flags = ("--topology", topology, "--semantics", semantics)
+    assert search(*flags, "--budget", "49", "-o", str(tmp_path / "grown")) == 0
+    resume = ["search", "dlrm", "--resume", str(tmp_path / "grown"), *flags, "--seed", "0", "--nsimnode", "4"]
+    assert main([*resume, "--budget", "99"]) == 0
+    assert search(*flags, "--budget", "99", "-o", str(tmp_path / "whole")) == 0
+    for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
+        assert (tmp_path / "grown" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+@pytest.mark.parametrize("into", [("--taskgraph", "t.fbuf"), ("-o", ".")])
+def test_ctrl_c_writes_what_was_found(into: tuple[str, str], tmp_path: Path) -> None:
+    status, out, errors = flexnet_interrupted(*SEARCH, "--budget", "1000000000", *into, cwd=tmp_path, after="start")
+    assert status == 130, errors
+    assert VERDICT.fullmatch(out.splitlines()[-1])
+    assert "interrupted" in out
+    assert errors_of(errors) == []
+    assert read_taskgraph(tmp_path / ("t.fbuf" if into[0] == "--taskgraph" else "taskgraph.fbuf")).n_server == 4
+
+
+def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """As if the power failed."""
+
+    shown = Display.show
+
+    def show(self: Display, iteration: int, *rest: float) -> None:
+        shown(self, iteration, *rest)
+        if iteration == 50:
+            raise Killed
+
+    flags = ("--budget", "99")
+    with monkeypatch.context() as patch:
+        patch.setattr(Display, "show", show)
+        patch.setattr("flexnet.runs.CHECKPOINT_S", 0.0)
+        with pytest.raises(Killed):
+            search(*flags, "-o", str(tmp_path / "killed"))
+    killed = run_json(tmp_path / "killed")
+    assert (killed["status"], killed["iterations"]) == ("running", 49)
+    assert main(["search", "--resume", str(tmp_path / "killed")]) == 0
+    assert search(*flags, "-o", str(tmp_path / "whole")) == 0
+    for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
+        assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_result_is_not_lost_when_it_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flexnet import outputs
+
+    def check(path: Path) -> None:
+        """As if the place became unwritable while the search ran."""
+
+    monkeypatch.setattr(outputs, "check_writable", check)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert search("--taskgraph", str(tmp_path / "gone" / "t.fbuf")) == 2
+    printed = capsys.readouterr()
+    assert VERDICT.fullmatch(printed.out.splitlines()[-1])
+    (error,) = errors_of(printed.err)
+    rescued = re.search(r"cannot write .*gone/t.fbuf: .* \(it is in (.*) instead\)", error)
+    assert rescued is not None
+    assert read_taskgraph(Path(rescued[1])).n_server == 4
+
+
+def test_profile_writes_a_measurement_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["profile", "dlrm", "-b", "128", "--nsimnode", "8", "--big-gpu", "2", "--device", "analytic"]) == 0
+    assert "estimated (roofline a100)" in capsys.readouterr().out
+    table = read_measurement(tmp_path / "measure_128_8.json", batch_size=128, n_server=8)
+    assert table.estimated
+    assert table.provenance["command_line"] == [
+        "flexnet",
+        "profile",
+        "dlrm",
+        "-b",
+        "128",
+        "--nsimnode",
+        "8",
+        "--big-gpu",
+        "2",
+        "--device",
+        "analytic",
+    ]
+    flags = ("search", "dlrm", "-b", "128", "--nsimnode", "8", "--big-gpu", "2", "--topology", "fattree")
+    assert main([*flags, "-o", "estimated"]) == 0
+    assert main([*flags, "--mfile", "measure_128_8.json", "-o", "read"]) == 0
+    assert run_json(tmp_path / "read")["best_ms"] == run_json(tmp_path / "estimated")["best_ms"]
+    assert run_json(tmp_path / "read")["estimated"] is True
+
+
+def test_models_lists_every_model_and_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    listed = capsys.readouterr().out
+    for name, spec in MODELS.items():
+        assert f"\n{name} " in f"\n{listed}"
+        for flag in spec.flags:
+            assert flag.name in listed
+    assert "4192-4192-4192" in listed
+
+
+def test_validate(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "measurements").symlink_to(shared_data / "measurements")
+    (tmp_path / "costs").mkdir()
+    source = shared_data / "costs" / "dlrm16.topoopt.init.json"
+    (tmp_path / "costs" / source.name).write_bytes(source.read_bytes())
+    assert main(["validate", "--data", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("costs/dlrm16.topoopt.init.json")
+    assert lines[0].endswith("ok")
+    record = orjson.loads(source.read_bytes())
+    record["cost_ms"] *= 1.01
+    (tmp_path / "costs" / source.name).write_bytes(orjson.dumps(record))
+    assert main(["validate", "--data", str(tmp_path)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 cases: 0 ok, 1 out of tolerance"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["search", "--help"], ["dlrmsim", "--help"], ["search", "--node-degre", "4"]]
+)
+def test_help_and_wrong_flags_answer_at_once(arguments: list[str], tmp_path: Path) -> None:
+    fastest = 9.0
+    for _ in range(3):
+        began = time.perf_counter()
+        done = flexnet(*arguments, cwd=tmp_path)
+        fastest = min(fastest, time.perf_counter() - began)
+    assert done.returncode == (0 if "--help" in arguments else 2)
+    assert fastest < 0.5  # 0.2 s on an idle machine
+
+
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["search", "dlrm", "--help"]) == 0
+    shown = capsys.readouterr().out
+    for flag in ("--search-budget, --budget N", "--node-degree, --degree D", "--arch-mlp-bot N-N-..", "--resume DIR"):
+        assert flag in shown
+    for command in ("profile", "validate", "models"):
+        assert main([command, "--help"]) == 0
+    assert main(["--version"]) == 0
