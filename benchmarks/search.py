@@ -75,7 +75,8 @@ def main() -> None:
             theirs = run["best"]
             median = statistics.median(best)
             shown = " ".join(f"{b:.3f}" for b in best)
-            print(f"{name:22} ours {median:9.3f} ms (seeds: {shown})  original {theirs:9.3f} ms  {median / theirs - 1:+.2%}")
+            change = median / theirs - 1
+            print(f"{name:22} ours {median:9.3f} ms (seeds: {shown})  original {theirs:9.3f} ms  {change:+.2%}")
         else:
             rate = speed(args.data, run, args.semantics, args.segment_bytes)
             theirs = run["proposals_per_cpu_s"]

@@ -1,1 +1,1 @@
-
+"""Finds how to cut a DNN over servers and how to wire and route between them, together."""

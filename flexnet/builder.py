@@ -166,7 +166,13 @@ class GraphBuilder:
         output = Tensor((embed, *query.tensor.dims[1:]), query.tensor.dtype)
         name = f"MultiHeadAttention_{embed}{heads}"  # no separator in the original's key either
         return self._add(
-            OpType.MULTI_HEAD_ATTENTION, "MultiHeadAttention", name, [query, key, value], [output], [weight], heads=heads
+            OpType.MULTI_HEAD_ATTENTION,
+            "MultiHeadAttention",
+            name,
+            [query, key, value],
+            [output],
+            [weight],
+            heads=heads,
         )[0]
 
     def binary(self, kind: OpType, a: Source, b: Source, *, inplace: bool = True, name: str | None = None) -> Source:

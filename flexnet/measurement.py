@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import orjson
 
+from flexnet.atomic import write_atomically
 from flexnet.costs import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
-from flexnet.export.atomic import write_atomically
 from flexnet.graph import ModelGraph, Operator, OpType
 from flexnet.units import s_to_ms
 

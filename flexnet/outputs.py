@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import orjson
 
+from flexnet.atomic import write_atomically
 from flexnet.config import RunConfig
 from flexnet.errors import FlexNetError
-from flexnet.export.atomic import write_atomically
 from flexnet.export.flatbuf import write_taskgraph
 from flexnet.export.strategy_file import strategy_json, strategy_text
 from flexnet.provenance import printable, versions

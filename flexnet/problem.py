@@ -140,7 +140,9 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
             ]
         ),
         edge_split=_padded(splits, -1),
-        edge_by_batch=np.array([split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_),
+        edge_by_batch=np.array(
+            [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
+        ),
     )
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 

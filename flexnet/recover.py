@@ -50,7 +50,9 @@ def recover_strategy(problem: Problem, graph: TaskGraph) -> list[Config]:
                 continue
             if not chosen:
                 name = problem.graph.operators[op].name
-                raise FlexNetError(f"the run times of the graph are not those of {problem.table.source} (from {name} on)")
+                raise FlexNetError(
+                    f"the run times of the graph are not those of {problem.table.source} (from {name} on)"
+                )
             tried.pop()
             starts.pop()
             tried[-1] = chosen.pop() + 1

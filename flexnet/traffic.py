@@ -24,7 +24,7 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
 
 
 def traffic_bytes(tasks: TaskArrays) -> tuple[float, int]:
-    """Bytes an iteration must move: by ring all-reduces (2(g-1) S over a group of g) and by model-parallel transfers."""
+    """Bytes an iteration must move: by ring all-reduces (2(g-1) S over a group of g), by model-parallel transfers."""
     reduce_ = tasks.kind == ALLREDUCE
     sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
     allreduce = float(np.sum(2.0 * (sizes - 1) * tasks.bytes[reduce_]))

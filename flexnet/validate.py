@@ -4,6 +4,7 @@ The directory has ``measurements/*.json``, ``taskgraphs/<Gbps><model>_<servers>.
 of these is there is used.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -205,7 +206,7 @@ def _recorded_network(record: dict[str, Any], cluster: Cluster) -> Network:
     for src in range(n):
         for dst in range(n):
             hops = record["routes"].get(f"{src}-{dst}", []) if src != dst else []
-            route += [int(link_id[a, b]) for a, b in zip(hops, hops[1:], strict=False)]
+            route += [int(link_id[a, b]) for a, b in itertools.pairwise(hops)]
             route_ptr.append(len(route))
     return connect(
         topology,

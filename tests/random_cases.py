@@ -1,5 +1,7 @@
 """Random task graphs and networks for property tests."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 
@@ -8,7 +10,7 @@ from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGr
 
 
 def random_network(rng: np.random.Generator) -> NetworkArrays:
-    """A connected direct network of 2 to 6 servers with its shortest routes, half the time with rings for all groups."""
+    """A connected direct network of 2 to 6 servers with shortest routes, half the time with rings for all groups."""
     n = int(rng.integers(2, 7))
     graph = nx.gnp_random_graph(n, 0.5, seed=int(rng.integers(2**31)))
     nx.add_cycle(graph, range(n))
@@ -30,7 +32,7 @@ def random_network(rng: np.random.Generator) -> NetworkArrays:
             for step in (1, n - 1)[: int(rng.integers(1, 3))]:
                 for m in range(n):
                     hops = [(m + i * step) % n for i in range(n // g + 1)]
-                    ring_links += [link[a, b] for a, b in zip(hops, hops[1:], strict=False)]
+                    ring_links += [link[a, b] for a, b in itertools.pairwise(hops)]
                 ring_hops.append(len(ring_links))
             ring_ptr[g + 1] = len(ring_hops) - 1
     ints = [np.array(a, np.int32) for a in (route_ptr, route, ring_ptr, ring_hops, ring_links)]

@@ -1,1 +1,1 @@
-
+"""What leaves flexnet: task graph files, strategy files."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.atomic import write_atomically
 from flexnet.errors import FlexNetError
-from flexnet.export.atomic import write_atomically
 from flexnet.export.check import check_file
 from flexnet.export.columns import ring_columns, route_columns, task_columns
 from flexnet.export.encode import encode

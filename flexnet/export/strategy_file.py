@@ -78,7 +78,8 @@ def order_configs(graph: ModelGraph, configs: Mapping[str, Config], source: str)
         config = configs[op.name]
         if len(config.degrees) != op.rank:
             raise FlexNetError(
-                f"{source} cuts operator {op.name} in {len(config.degrees)} dimensions; model {graph.name} has {op.rank}"
+                f"{source} cuts operator {op.name} in {len(config.degrees)} dimensions; "
+                f"model {graph.name} has {op.rank}"
             )
         ordered.append(config)
     return ordered

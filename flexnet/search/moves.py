@@ -3,7 +3,9 @@
 Every function is pure: it takes the generator and a strategy and returns a new strategy.  Reference section 3.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 import numpy as np
@@ -101,11 +103,8 @@ class MoveSet:
             ]
             if not edges:
                 break
-            target = rng.random() * sum(elements for _, elements in edges)
-            for other, elements in edges:
-                target -= elements
-                if target < 0:
-                    break
+            ends = list(accumulate(elements for _, elements in edges))
+            other = edges[bisect_right(ends, rng.random() * ends[-1])][0]
             if spread:
                 rank = len(self.degrees[other][0])
                 wanted = (*[1] * (rank - 1), degrees[-1])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from flexnet.atomic import write_atomically
 from flexnet.errors import FlexNetError
-from flexnet.export.atomic import write_atomically
 
 
 def test_replaces_what_was_there(tmp_path):
