@@ -1,1 +1,62 @@
-"""Finds how to cut a DNN over servers and how to wire and route between them, together."""
+"""Finds how to cut a DNN over servers and how to wire and route between them, together.
+
+The names most programs need are here; each is imported when it is first used, so ``import flexnet`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flexnet.cluster import Cluster
+    from flexnet.errors import FlexNetError
+    from flexnet.export.strategy_file import read_strategy, strategy_json, strategy_text
+    from flexnet.measurement import read_measurement, write_measurement
+    from flexnet.models import MODELS
+    from flexnet.problem import make_problem
+    from flexnet.roofline import roofline_table
+    from flexnet.search import Settings, find_plan
+    from flexnet.semantics import CORRECTED, ORIGINAL
+    from flexnet.units import gbps_to_bytes_per_s, us_to_s
+
+__all__ = [
+    "CORRECTED",
+    "MODELS",
+    "ORIGINAL",
+    "Cluster",
+    "FlexNetError",
+    "Settings",
+    "find_plan",
+    "gbps_to_bytes_per_s",
+    "make_problem",
+    "read_measurement",
+    "read_strategy",
+    "roofline_table",
+    "strategy_json",
+    "strategy_text",
+    "us_to_s",
+    "write_measurement",
+]
+
+_HOMES = {
+    "cluster": ("Cluster",),
+    "errors": ("FlexNetError",),
+    "export.strategy_file": ("read_strategy", "strategy_json", "strategy_text"),
+    "measurement": ("read_measurement", "write_measurement"),
+    "models": ("MODELS",),
+    "problem": ("make_problem",),
+    "roofline": ("roofline_table",),
+    "search": ("Settings", "find_plan"),
+    "semantics": ("CORRECTED", "ORIGINAL"),
+    "units": ("gbps_to_bytes_per_s", "us_to_s"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"flexnet.{module}"), name)
+    raise AttributeError(f"module 'flexnet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

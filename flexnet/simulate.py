@@ -194,10 +194,11 @@ class FairWork(NamedTuple):
     class_head: Ints
     class_next_end: Floats
     class_finish: Floats
+    class_since: Floats
+    class_listed: npt.NDArray[np.bool_]
     class_delay: Floats
     active: Ints
     open: Ints
-    flow_class: Ints
     flow_bytes: Floats
     flow_next: Ints
     flow_item: Ints
@@ -206,6 +207,7 @@ class FairWork(NamedTuple):
     link_left: Floats
     link_share: Floats
     link_least: Floats
+    link_users: Ints
     link_count: Ints
     touched: Ints
 
@@ -279,10 +281,11 @@ class FairSimulator:
                 class_head=np.zeros(n_class, np.int64),
                 class_next_end=np.zeros(n_class),
                 class_finish=np.zeros(n_class),
+                class_since=np.zeros(n_class),
+                class_listed=np.zeros(n_class, np.bool_),
                 class_delay=np.zeros(n_class),
                 active=np.zeros(n_class, np.int64),
                 open=np.zeros(n_class, np.int64),
-                flow_class=np.zeros(flow, np.int64),
                 flow_bytes=np.zeros(flow),
                 flow_next=np.zeros(flow, np.int64),
                 flow_item=np.zeros(flow, np.int64),
@@ -291,6 +294,7 @@ class FairSimulator:
                 link_left=np.zeros(link),
                 link_share=np.zeros(link),
                 link_least=np.zeros(link),
+                link_users=np.zeros(link, np.int64),
                 link_count=np.zeros(link, np.int64),
                 touched=np.zeros(link, np.int64),
             )

@@ -1,10 +1,14 @@
-"""Plain-Python simulators the kernels are compared with: same rules, other code, no arrays and no shortcuts."""
+"""Plain-Python builder and simulators the kernels are compared with: same rules, other code, no shortcuts."""
 
 from collections import defaultdict
+from itertools import product
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
-from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.graph import ELEMENT_BYTES, OpType
+from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 
 SAME = 1 + 1e-10
 
@@ -231,3 +235,105 @@ def fair(graph: TaskGraph, network):
                 waiting[s] -= 1
                 if waiting[s] == 0:
                     release(s)
+
+
+class Tasks(NamedTuple):
+    """A task graph as lists, one entry per task; ``groups`` one entry per all-reduce."""
+
+    kind: list
+    place: list
+    seconds: list
+    bytes: list
+    op: list
+    succ: list
+    groups: list
+
+
+def coordinates(degrees):
+    """Of every part in order: little-endian, dimension 0 varies fastest."""
+    return [at[::-1] for at in product(*(range(degree) for degree in reversed(degrees)))]
+
+
+def part_box(dims, degrees, at):
+    """First and last index of every dimension that part ``at`` holds."""
+    sizes = [dim // degree for dim, degree in zip(dims, degrees, strict=True)]
+    return [(i * size, (i + 1) * size - 1) for i, size in zip(at, sizes, strict=True)]
+
+
+def input_box(op, dims, degrees, at, sharded):
+    """First and last index of every dimension of an input that part ``at`` of ``op`` reads (model.cc:798-868)."""
+    if len(dims) != len(degrees):  # only the batch is cut
+        degrees, at = (*[1] * (len(dims) - 1), degrees[-1]), (*[0] * (len(dims) - 1), at[-1])
+    elif sharded and op.kind == OpType.LINEAR:  # a channel part multiplies all of its input
+        degrees, at = (1, *degrees[1:]), (0, *at[1:])
+    return part_box(dims, degrees, at)
+
+
+def overlap(a, b):
+    return prod(max(0, min(x[1], y[1]) - max(x[0], y[0]) + 1) for x, y in zip(a, b, strict=True))
+
+
+def output_type(graph, op, inherit):
+    """Data type of an operator's outputs; the original takes that of input 0, as far back as it goes."""
+    while inherit and op.inputs[0].op is not None:
+        op = graph.operators[op.inputs[0].op]
+    return op.inputs[0].tensor.dtype if inherit else None
+
+
+def build(problem, configs):
+    """Task graph of one config per operator: reference section 4.1, step by step."""
+    graph, cluster, semantics = problem.graph, problem.cluster, problem.semantics
+    tasks = Tasks([], [], [], [], [], [], [])
+
+    def add(*values):
+        for column, value in zip(tasks, (*values, []), strict=False):
+            column.append(value)
+        return len(tasks.kind) - 1
+
+    first = []
+    for op, config in zip(graph.operators, configs, strict=True):
+        entry = problem.table.lookup(op.key, config.degrees)
+        first.append(len(tasks.kind))
+        for device in config.devices:
+            forward = add(FORWARD, device, entry.forward, 0, op.index)
+            tasks.succ[forward].append(add(BACKWARD, device, entry.backward, 0, op.index))
+    for op, config in zip(graph.operators, configs, strict=True):
+        parts = coordinates(config.degrees)
+        for weight in op.weights:
+            shards = config.degrees[0] if semantics.shard_parameters and op.kind == OpType.LINEAR else 1
+            size = 4 * weight.volume // shards
+            for shard in range(shards):
+                holders = [j for j, at in enumerate(parts) if shards == 1 or at[0] == shard]
+                seconds = 0.0
+                if cluster.big_gpu and op.kind != OpType.EMBEDDING:
+                    k = cluster.big_gpu
+                    moved = 2.0 * (k - 1) / k * size if semantics.intra_server_factor_exact else 2 * size // k
+                    seconds = moved / cluster.inter_gpu_bandwidth
+                task = add(ALLREDUCE, len(tasks.groups), seconds, size, op.index)
+                tasks.groups.append([config.devices[j] for j in holders])
+                for j in holders:
+                    tasks.succ[first[op.index] + 2 * j + 1].append(task)
+    for op, config in zip(graph.operators, configs, strict=True):
+        for source in op.inputs:
+            if source.op is None:
+                continue
+            producer, dims = configs[source.op], source.tensor.dims
+            dtype = output_type(graph, graph.operators[source.op], semantics.inherit_element_size)
+            element = ELEMENT_BYTES[dtype or source.tensor.dtype]
+            for j, to in enumerate(coordinates(config.degrees)):
+                read = input_box(op, dims, config.degrees, to, semantics.shard_parameters)
+                for i, at in enumerate(coordinates(producer.degrees)):
+                    size = element * overlap(read, part_box(dims, producer.degrees, at))
+                    if not size:
+                        continue
+                    src, dst = producer.devices[i], config.devices[j]
+                    src_task, dst_task = first[source.op] + 2 * i, first[op.index] + 2 * j
+                    if src == dst:
+                        tasks.succ[src_task].append(dst_task)
+                        tasks.succ[dst_task + 1].append(src_task + 1)
+                        continue
+                    there = add(NOMINAL_COMM, src * cluster.n_server + dst, 0.0, size, op.index)
+                    back = add(NOMINAL_COMM, dst * cluster.n_server + src, 0.0, size, op.index)
+                    for a, b in ((src_task, there), (there, dst_task), (dst_task + 1, back), (back, src_task + 1)):
+                        tasks.succ[a].append(b)
+    return tasks

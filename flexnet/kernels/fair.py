@@ -190,7 +190,8 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore
         work.class_rate,
         work.class_share,
     )
-    count, left, share, least, touched = (
+    users, count, left, share, least, touched = (
+        work.link_users,
         work.link_count,
         work.link_left,
         work.link_share,
@@ -198,16 +199,13 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore
         work.touched,
     )
     n_touched = 0
-    for a in range(n_active):
-        c = active[a]
-        open_[a] = c
-        for i in range(begin[c], end[c]):
-            link = ring_link[i] if c < n_ring else route[i]
-            if count[link] == 0:
-                left[link] = bandwidth[link]
-                touched[n_touched] = link
-                n_touched += 1
-            count[link] += weight[c]
+    for link in range(bandwidth.shape[0]):
+        count[link] = users[link]
+        if users[link] > 0:
+            left[link] = bandwidth[link]
+            touched[n_touched] = link
+            n_touched += 1
+    open_[:n_active] = active[:n_active]
     n_open = n_active
     while n_open > 0:
         kept = 0
@@ -269,8 +267,9 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     tasks : flexnet.taskgraph.TaskArrays
     network : flexnet.simulate.NetworkArrays
     window : float
-        Rates are solved anew at most once per this time (0: at every start and end of a flow).  Flows that end in
-        between end exactly when they should; only what they free is handed out later.
+        Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
+        in between gets an equal share of its narrowest link until then; one that ends does so when its bytes are
+        served, and what it frees is handed out later.
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
@@ -293,8 +292,14 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     class_weight, class_rate, class_served = work.class_weight, work.class_rate, work.class_served
     class_head, class_next_end, class_delay = work.class_head, work.class_next_end, work.class_delay
     class_finish = work.class_finish
-    flow_class, flow_bytes, flow_next, flow_item = work.flow_class, work.flow_bytes, work.flow_next, work.flow_item
-    active = work.active
+    class_begin, class_end, class_since, class_listed = (
+        work.class_begin,
+        work.class_end,
+        work.class_since,
+        work.class_listed,
+    )
+    flow_bytes, flow_next, flow_item = work.flow_bytes, work.flow_next, work.flow_item
+    active, link_users, ring_link = work.active, work.link_users, work.ring_link
     n_task = kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
 
@@ -304,10 +309,10 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
         return bound
     n_class = n_ring
     class_weight[:n_ring] = 0
-    class_served[:n_ring] = 0.0
+    class_listed[:n_ring] = False
     class_head[:n_ring] = -1
     pair_class[:] = -1
-    work.link_count[:] = 0
+    link_users[:] = 0
     queue_ptr[:] = 0
     queue_len[:] = 0
     running[:] = -1
@@ -321,8 +326,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     n_wake = network.n_server
     n_heap = 0
     n_active = 0
-    n_flow = 0  # flows that have started
-    n_shared = 0  # of these, the first n_shared have had a rate
+    n_flow = 0
     now = 0.0
     solved = -np.inf
     next_end = np.inf
@@ -361,28 +365,57 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                             c = n_class
                             n_class += 1
                             pair_class[place[task]] = c
-                            work.class_begin[c] = route_ptr[place[task]]
-                            work.class_end[c] = route_ptr[place[task] + 1]
+                            class_begin[c] = route_ptr[place[task]]
+                            class_end[c] = route_ptr[place[task] + 1]
                             class_delay[c] = network.latency * (route_ptr[place[task] + 1] - route_ptr[place[task]])
                             class_weight[c] = 0
-                            class_served[c] = 0.0
+                            class_listed[c] = False
                             class_head[c] = -1
-                        flow_class[n_flow] = c
-                        flow_bytes[n_flow] = bytes_[task]
-                        flow_item[n_flow] = task
-                        n_flow += 1
+                        first = c
+                        n_new = 1
+                        size = np.float64(bytes_[task])
+                        what = task
                     else:
                         end[task] = now
                         finish = max(finish, now)
                         c = place[task]
                         n = group_ptr[c + 1] - group_ptr[c]
-                        rings = max(ring_ptr[n + 1] - ring_ptr[n], 1) if n > 1 else 0
-                        for r in range(rings):
-                            flow_class[n_flow] = first_ring[group_class[c]] + r
-                            flow_bytes[n_flow] = 2.0 * (n - 1) / n * bytes_[task] / rings
-                            flow_item[n_flow] = n_task + task
-                            n_flow += 1
-                    dirty = dirty or n_flow > n_shared
+                        n_new = max(ring_ptr[n + 1] - ring_ptr[n], 1) if n > 1 else 0
+                        first = first_ring[group_class[c]]
+                        size = 2.0 * (n - 1) / n * bytes_[task] / max(n_new, 1)
+                        what = n_task + task
+                    for c in range(first, first + n_new):
+                        if class_weight[c] == 0:
+                            class_served[c] = 0.0  # counted anew, so that sums stay short
+                            class_next_end[c] = np.inf
+                            class_rate[c] = np.inf
+                            if not class_listed[c]:
+                                class_listed[c] = True
+                                active[n_active] = c
+                                n_active += 1
+                        else:
+                            class_served[c] += class_rate[c] * (now - class_since[c])
+                        class_since[c] = now
+                        class_weight[c] += 1
+                        provisional = np.inf  # until rates are solved: an equal share of the narrowest link
+                        for i in range(class_begin[c], class_end[c]):
+                            link = ring_link[i] if c < n_ring else route[i]
+                            link_users[link] += 1
+                            provisional = min(provisional, bandwidth[link] / link_users[link])
+                        class_rate[c] = min(class_rate[c], provisional)
+                        flow_bytes[n_flow] = class_served[c] + size
+                        flow_item[n_flow] = what
+                        flow_next[n_flow] = class_head[c]
+                        class_head[c] = n_flow
+                        class_next_end[c] = min(class_next_end[c], flow_bytes[n_flow])
+                        n_flow += 1
+                        class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
+                        if window > 0.0 and class_finish[c] <= solved + window:
+                            target = class_served[c] + class_rate[c] * (solved + window - now)
+                            n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, class_rate[c])
+                            class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
+                        next_end = min(next_end, class_finish[c])
+                        dirty = True
                     continue
                 finish = max(finish, now)
                 if item >= n_task:  # one ring of an all-reduce is done
@@ -411,34 +444,23 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                 return finish
             continue
 
-        # the set of flows has changed: serve bytes, retire what ended, let in what started, share the links anew
+        # the set of flows has changed: serve bytes, retire what ended, share the links anew
         now = max(now, network_time)
-        passed = now - solved if n_active > 0 else 0.0
         kept = 0
         for a in range(n_active):
             c = active[a]
-            served = class_served[c] + class_rate[c] * passed
-            class_served[c] = served
-            if class_finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
-                target = max(served, class_next_end[c]) * (1.0 + SAME_TIME)
-                n_heap = _retire(times, ids, n_heap, work, c, target, now, 0.0)
+            if class_weight[c] > 0:
+                class_served[c] += class_rate[c] * (now - class_since[c])
+                class_since[c] = now
+                if class_finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
+                    target = max(class_served[c], class_next_end[c]) * (1.0 + SAME_TIME)
+                    n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, 0.0)
             if class_weight[c] > 0:
                 active[kept] = c
                 kept += 1
+            else:
+                class_listed[c] = False
         n_active = kept
-        for f in range(n_shared, n_flow):
-            c = flow_class[f]
-            if class_weight[c] == 0:
-                class_served[c] = 0.0  # counted anew, so that sums stay short
-                class_next_end[c] = np.inf
-                active[n_active] = c
-                n_active += 1
-            class_weight[c] += 1
-            flow_bytes[f] += class_served[c]
-            flow_next[f] = class_head[c]
-            class_head[c] = f
-            class_next_end[c] = min(class_next_end[c], flow_bytes[f])
-        n_shared = n_flow
         solved = now
         dirty = False
         next_end = np.inf
@@ -449,20 +471,21 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
             if window > 0.0 and class_next_end[c] <= class_served[c] + class_rate[c] * window:
                 # ends before rates can change again; the class keeps its weight until then
                 target = class_served[c] + class_rate[c] * window
-                n_heap = _retire(times, ids, n_heap, work, c, target, now, class_rate[c])
+                n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, class_rate[c])
                 dirty = True
             class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
             next_end = min(next_end, class_finish[c])
 
 
 @njit(cache=True, error_model="numpy")
-def _retire(times, ids, n_heap, work, c, target, now, rate):  # type: ignore[no-untyped-def]
+def _retire(times, ids, n_heap, work, network, c, n_ring, target, now, rate):  # type: ignore[no-untyped-def]
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
     With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.
     """
     flow_next, flow_bytes = work.flow_next, work.flow_bytes
     before = -1
+    n_done = 0
     f = work.class_head[c]
     soonest = np.inf
     while f >= 0:
@@ -474,10 +497,14 @@ def _retire(times, ids, n_heap, work, c, target, now, rate):  # type: ignore[no-
                 work.class_head[c] = after
             else:
                 flow_next[before] = after
-            work.class_weight[c] -= 1
+            n_done += 1
         else:
             soonest = min(soonest, flow_bytes[f])
             before = f
         f = after
     work.class_next_end[c] = soonest
+    work.class_weight[c] -= n_done
+    ring_link, route, link_users = work.ring_link, network.route, work.link_users
+    for i in range(work.class_begin[c], work.class_end[c]):
+        link_users[ring_link[i] if c < n_ring else route[i]] -= n_done
     return n_heap

@@ -2,11 +2,12 @@
 
 from flexnet.search.alternate import CoSearch, Info, Plan, State
 from flexnet.search.driver import Outcome, Progress, drive
-from flexnet.search.find import TOPOLOGIES, Prepared, Settings, find_plan, prepare
+from flexnet.search.find import TOPOLOGIES, Found, Prepared, Settings, find_plan, prepare
 
 __all__ = [
     "TOPOLOGIES",
     "CoSearch",
+    "Found",
     "Info",
     "Outcome",
     "Plan",

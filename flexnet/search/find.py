@@ -1,18 +1,18 @@
 """One call that finds a plan: prepares the problem, runs the search, prices the result at full resolution."""
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.problem import Problem
-from flexnet.search.alternate import CoSearch, Rebuild, State
-from flexnet.search.driver import Outcome, drive, reset_span
+from flexnet.search.alternate import CoSearch, Plan, Rebuild, State
+from flexnet.search.driver import drive, reset_span
 from flexnet.search.moves import initial_strategy, make_moves
 from flexnet.search.pricing import Pricer
 from flexnet.simulate import Timeline
-from flexnet.strategy import Config, Strategy, configs_of, make_strategy
+from flexnet.strategy import Config, configs_of, make_strategy
+from flexnet.taskgraph import TaskGraph, build
 from flexnet.topology import (
     Demand,
     Network,
@@ -25,14 +25,10 @@ from flexnet.topology import (
     routes_for,
 )
 
-__all__ = ["TOPOLOGIES", "Prepared", "Settings", "find_plan", "prepare"]
+__all__ = ["TOPOLOGIES", "Found", "Prepared", "Settings", "find_plan", "prepare"]
 
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
 
-# Resolution of fair sharing while searching, as a share of the busiest server's compute time, and the relative
-# difference under which links fill together: prices stay within 0.5 % of exact ones, several times sooner.
-WINDOW_SHARE = 5e-4
-TOLERANCE = 0.01
 KNOWN_TOPOLOGIES = 256
 
 
@@ -125,31 +121,79 @@ def prepare(problem: Problem, settings: Settings, start: list[Config] | None = N
     memory_limit = None
     if problem.semantics.limit_memory and settings.gpu_memory is not None:
         memory_limit = settings.gpu_memory * max(problem.cluster.big_gpu, 1)
-    window = WINDOW_SHARE * _busiest_compute(problem, strategy)
-    pricer = Pricer(problem, settings.segment_bytes, window, TOLERANCE, memory_limit)
+    pricer = Pricer(problem, settings.segment_bytes, memory_limit)
     pricer.require_memory(strategy)
     rebuild = _rebuilder(problem) if settings.topology == "topoopt" else None
     if rebuild is not None:
         network = rebuild(rng, pricer.demand(strategy))
     else:
         network = _fixed_network(problem, settings.topology, rng)
+    pricer.set_resolution(strategy, network)
     search = CoSearch(moves, pricer, rebuild, settings.alpha, reset_span(settings.budget))
     return Prepared(problem, settings, search, rng, search.init(rng, strategy, network))
 
 
-def find_plan(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Outcome:
-    """Search and return the outcome; see `prepare` and `flexnet.search.driver.drive`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search found: the best plan, or the start if none was faster.
+
+    Parameters
+    ----------
+    problem : Problem
+    plan : Plan
+        Its strategy and network.
+    timeline : Timeline
+        Its times, at full resolution.
+    start_seconds : float
+        Iteration time of the starting plan, at full resolution.
+    iterations : int
+        Proposals made.
+    """
+
+    problem: Problem
+    plan: Plan
+    timeline: Timeline
+    start_seconds: float
+    iterations: int
+
+    @property
+    def seconds(self) -> float:
+        """Iteration time."""
+        return self.timeline.seconds
+
+    @property
+    def configs(self) -> list[Config]:
+        """Config of every operator."""
+        return configs_of(self.problem, self.plan.strategy)
+
+    @property
+    def topology(self) -> Topology:
+        """Links and rings."""
+        return self.plan.network.topology
+
+    def task_graph(self) -> TaskGraph:
+        """The tasks of one iteration."""
+        return build(self.problem, self.plan.strategy)
+
+
+def find_plan(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Found:
+    """Search, and price what was found at full resolution.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+    start : list of Config, optional
+        As in `prepare`, which see for errors too; `prepare` and `flexnet.search.drive` do the same step by step.
+    """
     ready = prepare(problem, settings, start)
-    return drive(ready.search, ready.rng, ready.state, settings.budget)
-
-
-def _busiest_compute(problem: Problem, strategy: Strategy) -> float:
-    seconds = np.zeros(problem.cluster.n_server)
-    for op, config in enumerate(configs_of(problem, strategy)):
-        entry = problem.candidates[op][int(strategy.choice[op])]
-        assert prod(config.degrees) == len(config.devices)
-        np.add.at(seconds, list(config.devices), entry.forward + entry.backward)
-    return float(seconds.max())
+    plan = ready.state.current
+    initial = ready.search.pricer.exact(plan.strategy, plan.network, plan.directions)
+    state = drive(ready.search, ready.rng, ready.state, settings.budget).state
+    timeline = ready.exact(state)
+    if timeline.seconds < initial.seconds:
+        return Found(problem, state.best, timeline, initial.seconds, state.iteration)
+    return Found(problem, plan, initial, initial.seconds, state.iteration)
 
 
 def _fixed_network(problem: Problem, name: str, rng: np.random.Generator) -> Network:

@@ -1,0 +1,37 @@
+"""Inception v3 on 8 servers: at what bandwidth of a fat-tree its time is computing time, and watching a search."""
+
+from flexnet import (
+    CORRECTED,
+    MODELS,
+    Cluster,
+    Settings,
+    find_plan,
+    gbps_to_bytes_per_s,
+    make_problem,
+    roofline_table,
+    us_to_s,
+)
+from flexnet.search import drive, prepare
+
+graph = MODELS["inception"].build({}, batch_size=256)
+table = roofline_table(graph, "h200", n_server=8)
+settings = Settings("fattree", budget=100, strided=True, propagation=True)
+print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
+
+for gbps in (10, 20, 40, 80, 160, 320):
+    cluster = Cluster(8, link_bandwidth=gbps_to_bytes_per_s(gbps), latency=us_to_s(1))
+    found = find_plan(make_problem(graph, table, cluster, CORRECTED), settings)
+    print(f"{gbps:3d} Gbps: data parallel {found.start_seconds * 1e3:5.1f} ms, best {found.seconds * 1e3:5.1f} ms")
+
+accepted = 0
+
+
+def observe(progress, state, info):
+    """Count: this is called after every proposal."""
+    global accepted
+    accepted += info.accepted
+
+
+ready = prepare(make_problem(graph, table, cluster, CORRECTED), settings)
+outcome = drive(ready.search, ready.rng, ready.state, settings.budget, observe=observe)
+print(f"of the last {outcome.state.iteration} proposals, {accepted} were accepted")

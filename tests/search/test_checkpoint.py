@@ -1,0 +1,140 @@
+"""A restored search goes on as if it had never stopped; a damaged checkpoint is refused."""
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_models import problem_of, tower
+
+from flexnet.cluster import Cluster
+from flexnet.errors import FlexNetError
+from flexnet.search import Settings, drive, prepare
+from flexnet.search.checkpoint import checkpoint_json, restore
+from flexnet.semantics import PRESETS
+
+
+def prepared(semantics="corrected", topology="topoopt"):
+    problem = problem_of(tower(), Cluster(4, link_bandwidth=2e6, degree=2), PRESETS[semantics])
+    return prepare(problem, Settings(topology, 60, seed=5, propagation=True))
+
+
+@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_stopped_and_restored_is_uninterrupted(semantics, topology, tmp_path):
+    whole = prepared(semantics, topology)
+    at_once = drive(whole.search, whole.rng, whole.state, 60)
+    first = prepared(semantics, topology)
+    half = drive(first.search, first.rng, first.state, 29).state
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(half, first.rng))
+    again = prepared(semantics, topology)
+    state = restore(path, again.rng)
+    assert checkpoint_json(state, again.rng) == path.read_bytes()
+    assert state.current.network is state.network or semantics == "original"
+    resumed = drive(again.search, again.rng, state, 60)
+    assert checkpoint_json(resumed.state, again.rng) == checkpoint_json(at_once.state, whole.rng)
+
+
+def test_arrays_and_times_are_the_same_to_the_bit(tmp_path):
+    ready = prepared("original", "random")
+    state = drive(ready.search, ready.rng, ready.state, 20).state
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(state, ready.rng))
+    restored = restore(path, np.random.default_rng(0))
+    for ours, theirs in ((restored.current, state.current), (restored.best, state.best)):
+        assert ours.seconds == theirs.seconds
+        assert ours.strategy.choice.dtype == theirs.strategy.choice.dtype
+        assert (ours.strategy.choice == theirs.strategy.choice).all()
+        assert (ours.strategy.devices == theirs.strategy.devices).all()
+        assert (ours.directions == theirs.directions).all()
+        for name in ("bandwidth", "route_ptr", "route", "ring_ptr", "ring_hops", "ring_links", "link_id"):
+            a, b = getattr(ours.network, name), getattr(theirs.network, name)
+            assert a.dtype == b.dtype
+            assert (a == b).all()
+        assert (ours.network.topology.links == theirs.network.topology.links).all()
+    assert (restored.topology_current, restored.topology_best) == (np.inf, np.inf)
+
+
+@pytest.fixture(scope="module")
+def document() -> dict:
+    ready = prepared()
+    state = drive(ready.search, ready.rng, ready.state, 10).state
+    return orjson.loads(checkpoint_json(state, ready.rng))
+
+
+def refused(path, sentence) -> None:
+    with pytest.raises(FlexNetError, match=sentence):
+        restore(path, np.random.default_rng(0))
+
+
+def test_a_missing_or_unreadable_file_is_refused(tmp_path):
+    refused(tmp_path / "none.json", r"cannot read checkpoint .*none\.json: No such file")
+    refused(tmp_path, "cannot read checkpoint .*: Is a directory")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{}", b"3", b'{"version": 2}', b'{"version": null}'])
+def test_another_version_is_refused(content, tmp_path):
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(content)
+    refused(path, r"is not one of this version of flexnet \(version 1\)")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_truncated_file_is_refused(share, document, tmp_path):
+    whole = orjson.dumps(document)
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(whole[: int(len(whole) * share)])
+    refused(path, r"checkpoint .*checkpoint\.json is damaged: ")
+
+
+def places(value: object, here: tuple = ()) -> list[tuple]:
+    """Where values are in a JSON document; of a list only the first."""
+    found = [here] if here else []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            found += places(item, (*here, key))
+    elif isinstance(value, list) and value:
+        found += places(value[0], (*here, 0))
+    return found
+
+
+def changed(document: dict, place: tuple, value: object) -> dict:
+    copy = orjson.loads(orjson.dumps(document))
+    inner = copy
+    for key in place[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = value
+    return copy
+
+
+def test_every_missing_part_is_noticed(document, tmp_path):
+    path = tmp_path / "checkpoint.json"
+    for place in places(document):
+        if place[-1] == 0 or place == ("version",):
+            continue
+        path.write_bytes(orjson.dumps(changed(document, place, None)))
+        refused(path, "is damaged: ")
+
+
+@given(st.data())
+@settings(max_examples=120, deadline=None)
+def test_anything_anywhere_is_refused_or_read(data, document, tmp_path_factory):
+    """No other exception, and never a hang, whatever value stands where."""
+    place = data.draw(st.sampled_from(places(document)))
+    value = data.draw(
+        st.one_of(
+            st.sampled_from([[], {}, "", "x", True, -1, 0, 10**9, 2**63, 1.5, [1], [[1]], [[1, 2, 3]], {"a": 1}]),
+            st.integers(-(2**63), 2**64 - 1),
+            st.text(max_size=3),
+        )
+    )
+    path = tmp_path_factory.getbasetemp() / "changed.json"
+    path.write_bytes(orjson.dumps(changed(document, place, value)))
+    try:
+        restore(path, np.random.default_rng(0))
+    except FlexNetError as error:
+        assert str(path) in str(error) or "topoopt" in str(error) or "link bandwidth" in str(error)  # noqa: PT017

@@ -1,0 +1,152 @@
+"""One call from a problem to a plan."""
+
+import numpy as np
+import pytest
+from random_models import mlp, problem_of, tower
+
+from flexnet.cluster import Cluster
+from flexnet.errors import FlexNetError
+from flexnet.search import TOPOLOGIES, Settings, find_plan, prepare
+from flexnet.semantics import PRESETS
+from flexnet.strategy import Config, configs_of
+
+SLOW_LINKS = 2e6
+
+
+def problem(semantics="corrected", n_server=4, degree=2, big_gpu=0):
+    cluster = Cluster(n_server, big_gpu, link_bandwidth=SLOW_LINKS, latency=1e-6, degree=degree)
+    return problem_of(tower(), cluster, PRESETS[semantics])
+
+
+def bits(outcome):
+    """All of a best plan that is reported or exported."""
+    best = outcome.best
+    links = best.network.topology.links
+    return (
+        best.seconds,
+        best.strategy.choice.tobytes(),
+        best.strategy.devices.tobytes(),
+        links.tobytes(),
+        best.network.route.tobytes(),
+        None if best.directions is None else best.directions.tobytes(),
+    )
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_same_seed_same_bits_and_other_seeds_others(semantics, topology):
+    settings = [Settings(topology, 40, seed=seed, strided=True, propagation=True) for seed in (0, 0, 1, 2)]
+    found = [bits(find_plan(problem(semantics), s)) for s in settings]
+    assert found[0] == found[1]
+    assert len(set(found)) > 1
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_every_topology_under_both_semantics(semantics, topology):
+    """Slow links and a large table: model parallelism wins, and the network is one the cluster can have."""
+    ready = prepare(problem(semantics), Settings(topology, 80))
+    outcome = find_plan(problem(semantics), Settings(topology, 80))
+    best = outcome.best
+    assert best.seconds < ready.state.best.seconds
+    network = best.network
+    network.topology.check(2 if topology in ("topoopt", "random") else None)
+    assert (network.link_bandwidth, network.latency) == (SLOW_LINKS, 1e-6)
+    assert network.topology.n_switch == (topology == "fattree")
+    assert bool(network.topology.rings) == (topology == "topoopt")
+    assert (best.directions is not None) == (semantics == "original" and topology != "topoopt")
+    exact = ready.exact(outcome.state).seconds
+    assert best.seconds == pytest.approx(exact, rel=0.01 if semantics == "corrected" else 0)
+    assert ready.configs(outcome.state) == configs_of(ready.problem, best.strategy)
+
+
+def test_semantics_price_the_same_plan_differently():
+    """Eight bytes an element, rings of 2/k inside servers, whole messages: the original's time is its own."""
+    times = {
+        name: prepare(problem(name, big_gpu=4), Settings("fattree", 0)).state.current.seconds for name in PRESETS
+    }
+    assert times["original"] != pytest.approx(times["corrected"], rel=1e-3)
+
+
+def test_a_start_of_ones_own_is_priced_first():
+    start = [Config((1, 1), (3,))] * 5
+    ready = prepare(problem(), Settings("fattree", 0), start)
+    assert configs_of(ready.problem, ready.state.current.strategy) == start
+    assert ready.configs(ready.state) == start
+
+
+def test_segments_reach_the_original_only():
+    for semantics, differs in (("original", True), ("corrected", False)):
+        times = [
+            prepare(problem(semantics), Settings("fattree", 0, segment_bytes=size)).state.best.seconds
+            for size in (0, 100)
+        ]
+        assert (times[0] != times[1]) == differs
+
+
+def test_parameter_parallel_moves_cut_channels():
+    cut = {}
+    for flag in (False, True):
+        settings = Settings("fc", 60, alpha=0.0, parameter_parallel=flag)
+        ready = prepare(problem_of(mlp(3), Cluster(4)), settings)
+        state, placed = ready.state, []
+        for _ in range(40):
+            state, _ = ready.search.step(ready.rng, state)
+            placed += [c for c in ready.problem and configs_of(ready.problem, state.current.strategy) if c.degrees[0] > 1]
+        cut[flag] = placed
+    assert cut[True]
+    assert all(config.devices[0] % config.degrees[0] == 0 for config in cut[True])
+
+
+def test_memory_limits_the_corrected_search_alone():
+    """Bytes per GPU times the GPUs of a server; tables of made-up sizes (1000 bytes for config 0 of an operator)."""
+    with pytest.raises(FlexNetError, match=r"the starting strategy needs 1\.\S+e-05 GB on one server"):
+        find_plan(problem(), Settings("fattree", 0, gpu_memory=100.0))
+    find_plan(problem("original"), Settings("fattree", 0, gpu_memory=100.0))
+    ready = prepare(problem(), Settings("fattree", 50, gpu_memory=14_000.0))
+    needed = ready.search.pricer.memory_needed(ready.state.current.strategy)
+    assert needed <= 14_000 == ready.search.pricer.memory_limit
+    assert prepare(problem(big_gpu=4), Settings("fattree", 0, gpu_memory=1e6)).search.pricer.memory_limit == 4e6
+    state = ready.state
+    for _ in range(50):
+        state, _ = ready.search.step(ready.rng, state)
+        assert ready.search.pricer.memory_needed(state.current.strategy) <= 14_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"topology": "torus"}, "unknown topology 'torus'; choose one of topoopt, fattree, random, fc"),
+        ({"budget": -1}, "the search budget is -1; it must be 0 or more"),
+        ({"alpha": -0.1}, "alpha is -0.1; it must be a finite number, 0 or more"),
+        ({"alpha": float("inf")}, "alpha is inf; .*"),
+        ({"alpha": float("nan")}, "alpha is nan; .*"),
+        ({"seed": -1}, "the seed is -1; it must be 0 or more"),
+        ({"segment_bytes": -1}, r"the segment size is -1 bytes; use 0 \(whole transfers\) or more"),
+        ({"gpu_memory": 0.0}, "the GPU memory is 0.0 bytes; it must be above 0"),
+        ({"gpu_memory": float("nan")}, "the GPU memory is nan bytes; .*"),
+    ],
+)
+def test_settings_out_of_range_are_refused(changes, sentence):
+    with pytest.raises(FlexNetError, match=f"^{sentence}$"):
+        Settings(**{"topology": "fc", **changes})
+
+
+@pytest.mark.parametrize(
+    ("semantics", "topology", "degree", "sentence"),
+    [
+        ("original", "topoopt", 3, "degree 3 of topology topoopt must be even"),
+        ("corrected", "topoopt", 1, "degree 1 cannot connect 4 servers"),
+        ("corrected", "random", 1, "degree 1 cannot connect 4 servers"),
+    ],
+)
+def test_topologies_the_cluster_cannot_have_are_refused(semantics, topology, degree, sentence):
+    with pytest.raises(FlexNetError, match=sentence):
+        prepare(problem(semantics, degree=degree), Settings(topology))
+
+
+def test_one_server_needs_no_network():
+    for topology in TOPOLOGIES:
+        outcome = find_plan(problem(n_server=1), Settings(topology, 5))
+        assert np.isfinite(outcome.best.seconds)
+        assert {device for c in configs_of(problem(n_server=1), outcome.best.strategy) for device in c.devices} == {0}

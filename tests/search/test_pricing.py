@@ -1,0 +1,114 @@
+"""Prices: limits, directions of rings, memory."""
+
+import numpy as np
+import pytest
+from random_models import cost_table, mlp, own_keys, problem_of, tower
+
+from flexnet.builder import GraphBuilder
+from flexnet.cluster import Cluster
+from flexnet.errors import FlexNetError
+from flexnet.problem import make_problem
+from flexnet.search.pricing import Pricer
+from flexnet.semantics import CORRECTED, ORIGINAL, PRESETS
+from flexnet.simulate import FairSimulator, FifoSimulator, network_arrays
+from flexnet.strategy import Config, make_strategy
+from flexnet.taskgraph import build
+from flexnet.topology import connect, fat_tree, routes_for
+from flexnet.traffic import demand_of
+
+
+def star(n_server, semantics=CORRECTED):
+    topology = fat_tree(n_server)
+    routes = routes_for(topology, semantics, np.random.default_rng(0))
+    return connect(topology, 1e6, 1e-6, routes)
+
+
+def tower_strategy(problem):
+    spread = Config((1, 4), (0, 1, 2, 3))
+    order = Config((1, 4), (1, 0, 3, 2))
+    return make_strategy(problem, [spread, Config((1, 1), (2,)), order, spread, spread])
+
+
+@pytest.mark.parametrize("segment", [0, 100])
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_a_price_is_the_simulated_time_of_the_built_graph(semantics, segment):
+    problem = problem_of(tower(), Cluster(4), PRESETS[semantics])
+    strategy, network = tower_strategy(problem), star(4)
+    pricer = Pricer(problem, segment)
+    price = pricer.price(np.random.default_rng(0), strategy, network)
+    tasks = build(problem, strategy)
+    if semantics == "corrected":
+        expected = FairSimulator().seconds(tasks.arrays(), network_arrays(network))
+        assert price.directions is None
+    else:
+        assert price.directions is not None
+        expected = FifoSimulator(ORIGINAL, segment).seconds(tasks.arrays(), network_arrays(network), price.directions)
+    assert (price.seconds, price.exact) == (expected, True)
+    timeline = pricer.exact(strategy, network, price.directions)
+    assert timeline.seconds == price.seconds
+    assert len(timeline.end) == tasks.n_task
+    assert pricer.tasks(strategy).kind.tolist() == tasks.kind.tolist()
+    demand = pricer.demand(strategy)
+    assert (demand.model_parallel == demand_of(tasks.arrays(), 4).model_parallel).all()
+
+
+@pytest.mark.parametrize("semantics", PRESETS)
+def test_above_the_limit_a_price_is_not_exact(semantics):
+    problem = problem_of(tower(), Cluster(4), PRESETS[semantics])
+    strategy, network = tower_strategy(problem), star(4)
+    pricer = Pricer(problem)
+    exact = pricer.price(np.random.default_rng(0), strategy, network)
+    again = pricer.price(np.random.default_rng(0), strategy, network, exact.seconds)
+    assert (again.seconds, again.exact) == (exact.seconds, True)
+    given_up = pricer.price(np.random.default_rng(0), strategy, network, exact.seconds * 0.9)
+    assert not given_up.exact
+    assert given_up.seconds > exact.seconds * 0.9
+
+
+def test_ring_directions_are_fair_coins():
+    """Only in the original, and only where rings follow routes (simulator.cc:1241)."""
+    problem = problem_of(mlp(3), Cluster(4), ORIGINAL)
+    spread = Config((1, 4), (0, 1, 2, 3))
+    strategy, network = make_strategy(problem, [spread] * 3), star(4)
+    pricer, rng = Pricer(problem), np.random.default_rng(0)
+    draws = np.array([pricer.price(rng, strategy, network).directions for _ in range(500)])
+    assert draws.shape == (500, 6)
+    assert set(draws.ravel().tolist()) == {-1, 1}
+    assert (abs(draws.mean(axis=0)) < 4.5 / np.sqrt(500)).all()
+
+
+def placed(big_gpu=0, n_server=4):
+    """An embedding of 1000 bytes a part, a Linear of 1000 (whole) or 3000 (in two)."""
+    b = GraphBuilder("pair", 8)
+    b.dense(b.embedding(b.input(1, dtype="int64"), 10, 4), 4)
+    graph = own_keys(b.build())
+    table = cost_table(graph, n_server, [[(1, 1), (1, 2)], [(1, 1), (1, 4), (1, 2)]])
+    return make_problem(graph, table, Cluster(n_server, big_gpu), CORRECTED)
+
+
+@pytest.mark.parametrize(
+    ("big_gpu", "configs", "needed"),
+    [
+        (0, [Config((1, 1), (0,)), Config((1, 1), (1,))], 1000),
+        (0, [Config((1, 1), (1,)), Config((1, 1), (1,))], 2000),
+        (0, [Config((1, 2), (1, 3)), Config((1, 2), (2, 3))], 2000 + 3000),
+        (0, [Config((1, 1), (1,)), Config((1, 2), (3, 3))], 2 * 3000),
+        (4, [Config((1, 1), (0,)), Config((1, 1), (1,))], 4 * 1000),  # a part of the Linear on each of four GPUs
+        (4, [Config((1, 2), (0, 1)), Config((1, 2), (1, 2))], 2000 + 4 * 3000),  # a part of an embedding is on one
+    ],
+)
+def test_memory_of_the_fullest_server(big_gpu, configs, needed):
+    problem = placed(big_gpu)
+    strategy = make_strategy(problem, configs)
+    assert Pricer(problem).memory_needed(strategy) == needed
+    roomy, tight = Pricer(problem, memory_limit=needed), Pricer(problem, memory_limit=needed - 1)
+    rng = np.random.default_rng(0)
+    price = roomy.price(rng, strategy, star(4))
+    assert price.exact
+    assert np.isfinite(price.seconds)
+    roomy.require_memory(strategy)
+    price = tight.price(rng, strategy, star(4))
+    assert (price.seconds, price.exact) == (np.inf, False)
+    with pytest.raises(FlexNetError, match=r"the starting strategy needs \S+ GB on one server and a server has \S+ GB"):
+        tight.require_memory(strategy)
+    Pricer(problem).require_memory(strategy)
