@@ -21,7 +21,7 @@ tables=10000000-10000000-10000000-10000000-10000000-10000000-10000000-10000000
 bottom=1024-1024-1024-1024-1024-1024-1024-1024
 top=2048-2048-2048-2048-2048-2048-2048-2048
 
-echo "searching; the first search on a machine compiles for about half a minute first"
+echo "searching (the first time, compiling takes about half a minute)"
 exec "$venv/bin/python" -P -m flexnet search dlrm \
     --embedding-bag-size 100 --arch-sparse-feature-size 256 --arch-embedding-size "$tables-$tables" \
     --arch-mlp-bot "$bottom" --arch-mlp-top "$top-$top-1" \

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from flexnet.kernels.fair import ring_sizes, simulate_fair
 from flexnet.kernels.fifo import flow_count, simulate_fifo
+from flexnet.protocol import PACKET, Protocol
 from flexnet.semantics import Semantics
 from flexnet.taskgraph import TaskArrays
 from flexnet.topology import Network
@@ -196,19 +197,20 @@ class FairWork(NamedTuple):
     class_finish: Floats
     class_since: Floats
     class_listed: npt.NDArray[np.bool_]
-    class_delay: Floats
+    class_hops: Ints
     active: Ints
     open: Ints
     flow_bytes: Floats
     flow_next: Ints
     flow_item: Ints
+    flow_delay: Floats
     ring_link: npt.NDArray[np.int32]
     link_bytes: Floats
     link_left: Floats
     link_share: Floats
     link_least: Floats
-    link_users: Ints
-    link_count: Ints
+    link_users: Floats
+    link_count: Floats
     touched: Ints
 
 
@@ -222,10 +224,13 @@ class FairSimulator:
         Least time in seconds between two solutions of the rates; 0 for every change.
     tolerance : float
         Relative distance under which links fill together; 0 for exact.
+    protocol : Protocol
+        What the transport adds to fluid flows.
     """
 
     window: float = 0.0
     tolerance: float = 0.0
+    protocol: Protocol = PACKET
     _room: tuple[int, ...] = (0,) * 7
     _work: FairWork | None = None
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -249,7 +254,7 @@ class FairSimulator:
         n_class = n_ring + min(len(tasks.kind), network.n_server**2)
         needed = (len(tasks.kind), n_group, n_flow, n_class, n_inc, len(network.bandwidth), network.n_server)
         work = self._reserve(needed)
-        return simulate_fair(tasks, network, self.window, self.tolerance, limit, work), work
+        return simulate_fair(tasks, network, self.protocol, self.window, self.tolerance, limit, work), work
 
     def _reserve(self, needed: tuple[int, ...]) -> FairWork:
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
@@ -283,19 +288,20 @@ class FairSimulator:
                 class_finish=np.zeros(n_class),
                 class_since=np.zeros(n_class),
                 class_listed=np.zeros(n_class, np.bool_),
-                class_delay=np.zeros(n_class),
+                class_hops=np.zeros(n_class, np.int64),
                 active=np.zeros(n_class, np.int64),
                 open=np.zeros(n_class, np.int64),
                 flow_bytes=np.zeros(flow),
                 flow_next=np.zeros(flow, np.int64),
                 flow_item=np.zeros(flow, np.int64),
+                flow_delay=np.zeros(flow),
                 ring_link=np.zeros(inc, np.int32),
                 link_bytes=np.zeros(link),
                 link_left=np.zeros(link),
                 link_share=np.zeros(link),
                 link_least=np.zeros(link),
-                link_users=np.zeros(link, np.int64),
-                link_count=np.zeros(link, np.int64),
+                link_users=np.zeros(link),
+                link_count=np.zeros(link),
                 touched=np.zeros(link, np.int64),
             )
         return self._work

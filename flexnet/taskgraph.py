@@ -17,13 +17,13 @@ FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
 
 
 class TaskArrays(NamedTuple):
-    """What simulation kernels read; the shapes are those of `TaskGraph`, with predecessor counts added."""
+    """What simulation kernels read; the shapes are those of `TaskGraph`, with predecessor counts and ranks."""
 
     kind: npt.NDArray[np.int8]
     place: npt.NDArray[np.int32]
     seconds: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.int64]
-    op: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int32]
     succ_ptr: npt.NDArray[np.int32]
     succ: npt.NDArray[np.int32]
     n_pred: npt.NDArray[np.int32]
@@ -52,6 +52,8 @@ class TaskGraph:
         Member servers of every all-reduce, in ring order.
     op : int32 (n_task,)
         Operator a task belongs to (a transfer belongs to its consumer); -1 if unknown.
+    rank : int32 (n_task,) or None
+        Order in which a server runs tasks that become ready at the same instant; None: by operator, then kind.
     """
 
     n_server: int
@@ -64,6 +66,7 @@ class TaskGraph:
     group_ptr: npt.NDArray[np.int32]
     group: npt.NDArray[np.int32]
     op: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int32] | None = None
 
     @property
     def n_task(self) -> int:
@@ -78,7 +81,7 @@ class TaskGraph:
             self.place,
             self.seconds,
             self.bytes,
-            self.op,
+            2 * self.op + (self.kind == BACKWARD) if self.rank is None else self.rank,
             self.succ_ptr,
             self.succ,
             n_pred,
@@ -114,6 +117,7 @@ class TaskGraph:
             self.group_ptr,
             self.group,
             self.op[order],
+            None if self.rank is None else self.rank[order],
         )
 
     def check(self) -> None:
@@ -176,7 +180,7 @@ class Workspace(NamedTuple):
     place: npt.NDArray[np.int32]
     seconds: npt.NDArray[np.float64]
     bytes: npt.NDArray[np.int64]
-    op: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int32]
     succ_ptr: npt.NDArray[np.int32]
     succ: npt.NDArray[np.int32]
     n_pred: npt.NDArray[np.int32]
@@ -193,7 +197,7 @@ def _workspace(n_task: int, n_record: int, n_group: int, n_member: int) -> Works
         place=np.empty(n_task, np.int32),
         seconds=np.empty(n_task, np.float64),
         bytes=np.empty(n_task, np.int64),
-        op=np.empty(n_task, np.int32),
+        rank=np.empty(n_task, np.int32),
         succ_ptr=np.empty(n_task + 1, np.int32),
         succ=np.empty(n_record, np.int32),
         n_pred=np.empty(n_task, np.int32),
@@ -236,7 +240,7 @@ class Builder:
                     work.place[:n_task],
                     work.seconds[:n_task],
                     work.bytes[:n_task],
-                    work.op[:n_task],
+                    work.rank[:n_task],
                     work.succ_ptr[: n_task + 1],
                     work.succ[:n_record],
                     work.n_pred[:n_task],
@@ -260,5 +264,5 @@ def build(problem: Problem, strategy: Strategy) -> TaskGraph:
         t.succ.copy(),
         t.group_ptr.copy(),
         t.group.copy(),
-        t.op.copy(),
+        t.rank // 2,
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flexnet.graph import ELEMENT_BYTES, OpType
+from flexnet.protocol import FLUID
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 
 SAME = 1 + 1e-10
@@ -149,27 +150,35 @@ def fifo(graph: TaskGraph, network, directions=None, segment=0, keep_lone_sync=F
     return finish / 1e3
 
 
-def max_min_rates(flows, bandwidth):
-    """Progressive filling: raise all rates together, freeze flows on full links, go on."""
+def max_min_rates(flows, weights, bandwidth):
+    """Progressive filling: raise all rates together, each by its weight, freeze flows on full links, go on."""
     rates = {}
     room = dict(enumerate(bandwidth))
     open_ = set(range(len(flows)))
     while open_:
-        users = defaultdict(int)
+        users = defaultdict(float)
         for f in open_:
             for link in flows[f]:
-                users[link] += 1
+                users[link] += weights[f]
         level = min(room[link] / n for link, n in users.items())
         full = {link for link, n in users.items() if room[link] / n <= level * SAME}
         for f in [f for f in open_ if full.intersection(flows[f])]:
-            rates[f] = level
+            rates[f] = level * weights[f]
             open_.discard(f)
             for link in flows[f]:
-                room[link] -= level
+                room[link] -= rates[f]
     return rates
 
 
-def fair(graph: TaskGraph, network):
+def ring_rounds(n, size, small):
+    """Rounds, and bytes per edge in all of them: 2(n-1) rounds of size/n, or one for small tensors (section 3.2)."""
+    factor = 2.0 * (n - 1) / n
+    if size < small * n:
+        return 1, factor * size
+    return (1, size / n) if size <= small * 2 * (n - 1) else (2 * (n - 1), factor * size)
+
+
+def fair(graph: TaskGraph, network, protocol=FLUID):
     """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too."""
     waiting = defaultdict(int)
     for t in range(graph.n_task):
@@ -180,11 +189,18 @@ def fair(graph: TaskGraph, network):
     ends = {}
     now = 0.0
 
+    def delay(paths, size, rounds):
+        hops = max(len(path) for path in paths)
+        packet = min(protocol.packet_bytes, size / rounds)
+        slowest = min(network.bandwidth[link] for path in paths for link in path)
+        return rounds * (protocol.round_trips * hops * network.latency + (hops - 1) * packet / slowest)
+
     def release(t):
         if graph.kind[t] == NOMINAL_COMM:
             links = route(network, *divmod(int(graph.place[t]), network.n_server))
-            delay = network.latency * len(links)
-            flows.append({"links": links, "left": float(graph.bytes[t]), "done": ("end", t), "delay": delay})
+            size = float(graph.bytes[t])
+            flows.append({"links": links, "left": size, "done": ("end", t), "weight": 1.0})
+            flows[-1]["delay"] = delay([links], size, 1)
         elif graph.kind[t] == ALLREDUCE:
             timers.append((now + graph.seconds[t], ("rings", t)))
         else:
@@ -200,7 +216,7 @@ def fair(graph: TaskGraph, network):
                 t = queue.pop(0)[3]
                 running[server] = t
                 timers.append((now + graph.seconds[t], ("end", t)))
-        rates = max_min_rates([f["links"] for f in flows], network.bandwidth)
+        rates = max_min_rates([f["links"] for f in flows], [f["weight"] for f in flows], network.bandwidth)
         times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
         if not times:
             return max(ends.values(), default=0.0), ends
@@ -221,9 +237,10 @@ def fair(graph: TaskGraph, network):
                     rings, _ = ring_paths(graph, network, t)
                     for ring in rings:
                         links = [link for path in ring for link in path]
-                        delay = 2 * (n - 1) * max(len(path) for path in ring) * network.latency
-                        share = 2.0 * (n - 1) / n * int(graph.bytes[t]) / len(rings)
-                        flows.append({"links": links, "left": share, "done": ("ring", t), "delay": delay})
+                        rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol.small_packet_bytes)
+                        size /= len(rings)
+                        flows.append({"links": links, "left": size, "done": ("ring", t)})
+                        flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, size, rounds))
                 continue
             ends[t] = now
             if what == "ring":

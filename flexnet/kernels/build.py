@@ -34,7 +34,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     cap_record = work.record_from.shape[0]
     cap_group = work.group_ptr.shape[0] - 1
     cap_member = work.group.shape[0]
-    kind, place, seconds, bytes_, owner = work.kind, work.place, work.seconds, work.bytes, work.op
+    kind, place, seconds, bytes_, rank_of = work.kind, work.place, work.seconds, work.bytes, work.rank
     record_from, record_to, devices = work.record_from, work.record_to, strategy.devices
     n_task = 0
     n_record = 0
@@ -61,8 +61,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                 seconds[task + 1] = backward
                 bytes_[task] = 0
                 bytes_[task + 1] = 0
-                owner[task] = op
-                owner[task + 1] = op
+                rank_of[task] = 2 * op
+                rank_of[task + 1] = 2 * op + 1
                 record_from[n_record + j] = task
                 record_to[n_record + j] = task + 1
         n_task += 2 * parts
@@ -102,7 +102,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                     place[n_task] = n_group
                     seconds[n_task] = _seconds_in_server(problem, op, size)
                     bytes_[n_task] = size
-                    owner[n_task] = op
+                    rank_of[n_task] = 2 * op
                     work.group_ptr[n_group + 1] = n_member + members
                 n_task += 1
                 n_record += members
@@ -181,7 +181,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
                             kind[task] = NOMINAL_COMM
                             seconds[task] = 0.0
                             bytes_[task] = size
-                            owner[task] = dst
+                            rank_of[task] = 2 * dst
                         place[n_task] = src_server * n_server + dst_server
                         place[n_task + 1] = dst_server * n_server + src_server
                         record_from[n_record] = src_forward

@@ -14,6 +14,9 @@ BACKWARD, NOMINAL_COMM, ALLREDUCE = 1, 5, 6
 # Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
 SAME_TIME = 1e-10
 
+# Weights on a link below this are rounding: every flow weighs 1 or more.
+NOBODY = 1e-6
+
 
 @njit(cache=True, error_model="numpy")
 def _push(times, ids, n, time, item):  # type: ignore[no-untyped-def]
@@ -119,13 +122,27 @@ def _lay_out_rings(tasks, network, work):  # type: ignore[no-untyped-def]
                 n_inc += hops
                 longest = max(longest, hops)
             work.class_end[n_class] = n_inc
-            work.class_delay[n_class] = 2 * (n - 1) * longest * network.latency
+            work.class_hops[n_class] = longest
             n_class += 1
     return n_class
 
 
 @njit(cache=True, error_model="numpy")
-def _load(tasks, network, work):  # type: ignore[no-untyped-def]
+def _ring_rounds(n, size, small_packet):  # type: ignore[no-untyped-def]
+    """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in all of them.
+
+    2(n-1) rounds of size/n; small ones run in a single round, of all these bytes below ``small_packet`` per server
+    and of size/n between that and 2(n-1) packets (reference/packet-simulator.md section 3.2).
+    """
+    if size < small_packet * n:
+        return 1, 2.0 * (n - 1) / n * size
+    if size <= 2 * (n - 1) * small_packet:
+        return 1, size / n
+    return 2 * (n - 1), 2.0 * (n - 1) / n * size
+
+
+@njit(cache=True, error_model="numpy")
+def _load(tasks, network, small_packet, work):  # type: ignore[no-untyped-def]
     """Bytes every link carries, in ``work.link_bytes``; returns a time no schedule can beat.
 
     None ends before the busiest server has computed and the busiest link has carried its bytes.
@@ -147,7 +164,7 @@ def _load(tasks, network, work):  # type: ignore[no-untyped-def]
             if n > 1:
                 rings = max(ring_ptr[n + 1] - ring_ptr[n], 1)
                 first = work.first_ring[work.group_class[c]]
-                share = 2.0 * (n - 1) / n * bytes_[t] / rings
+                share = _ring_rounds(n, bytes_[t], small_packet)[1] / rings
                 for r in range(first, first + rings):
                     for i in range(work.class_begin[r], work.class_end[r]):
                         load[work.ring_link[i]] += share
@@ -176,7 +193,7 @@ def _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, server, task, 
 
 
 @njit(cache=True, error_model="numpy")
-def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore[no-untyped-def]
+def _share(route, bandwidth, tolerance, n_active, n_ring, ring_weight, work):  # type: ignore[no-untyped-def]
     """Max-min fair rate per flow of the active classes, by filling all locally narrowest links at once.
 
     A link is a bottleneck when no class on it has a narrower link elsewhere; progressive filling would come to it
@@ -201,7 +218,7 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore
     n_touched = 0
     for link in range(bandwidth.shape[0]):
         count[link] = users[link]
-        if users[link] > 0:
+        if users[link] > NOBODY:
             left[link] = bandwidth[link]
             touched[n_touched] = link
             n_touched += 1
@@ -211,7 +228,7 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore
         kept = 0
         for i in range(n_touched):
             link = touched[i]
-            if count[link] > 0:
+            if count[link] > NOBODY:
                 touched[kept] = link
                 kept += 1
                 share[link] = left[link] / count[link]
@@ -240,25 +257,27 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, work):  # type: ignore
                 open_[kept] = c
                 kept += 1
                 continue
-            rate[c] = m
+            share_of_flow = ring_weight if c < n_ring else 1.0
+            rate[c] = m * share_of_flow
             for i in range(begin[c], end[c]):
                 link = ring_link[i] if c < n_ring else route[i]
-                left[link] -= m * weight[c]
-                count[link] -= weight[c]
+                left[link] -= rate[c] * weight[c]
+                count[link] -= share_of_flow * weight[c]
         n_open = kept
 
 
 @njit(cache=True, error_model="numpy")
-def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
+def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
 
     A transfer is a fluid flow over the links of its route.  A ring all-reduce is one coflow per ring: all its edges
     carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds ends with a
-    barrier.  Rates are max-min fair (Bertsekas and Gallager, Data Networks, 6.5.2): nobody's rate can grow without
-    taking from someone who has no more.  This is where congestion control with equal round trips converges (the
-    packet simulator's DCTCP), and it has no order: rates depend on which flows are there, not on which came first,
-    so ties between tasks cannot matter.  A flow arrives hops x latency after its last byte left; a ring pays that in
-    every round.  Latency never occupies a link.
+    barrier.  Rates are weighted max-min fair (Bertsekas and Gallager, Data Networks, 6.5.2): nobody's rate can grow
+    without taking from someone who has no more for his weight.  This is where congestion control with equal round
+    trips converges (the packet simulator's DCTCP), and it has no order: rates depend on which flows are there, not on
+    which came first, so ties between tasks cannot matter.  A flow arrives ``round_trips`` x hops x latency, and a
+    packet for every hop but one, after its last byte left; a ring pays that in every round.  Latency never occupies a
+    link.
 
     Compute is first in, first out per server; of tasks ready at the same time the earlier operator runs first.
 
@@ -266,6 +285,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     ----------
     tasks : flexnet.taskgraph.TaskArrays
     network : flexnet.simulate.NetworkArrays
+    protocol : flexnet.protocol.Protocol
     window : float
         Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
         in between gets an equal share of its narrowest link until then; one that ends does so when its bytes are
@@ -282,7 +302,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
         End of the last task, or a value above ``limit``; ``work.start`` and ``work.end`` hold every task's times,
         ``work.link_bytes`` what every link carries.
     """
-    kind, place, seconds, bytes_, op = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.op
+    kind, place, seconds, bytes_, rank = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.rank
     n_pred, succ_ptr, succ, group_ptr = tasks.n_pred, tasks.succ_ptr, tasks.succ, tasks.group_ptr
     route_ptr, route, ring_ptr, bandwidth = network.route_ptr, network.route, network.ring_ptr, network.bandwidth
     times, ids, waiting, start, end = work.heap_time, work.heap_id, work.waiting, work.start, work.end
@@ -290,7 +310,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     queue_time, queue_rank, running, wake = work.queue_time, work.queue_rank, work.running, work.wake
     group_class, first_ring, pair_class = work.group_class, work.first_ring, work.pair_class
     class_weight, class_rate, class_served = work.class_weight, work.class_rate, work.class_served
-    class_head, class_next_end, class_delay = work.class_head, work.class_next_end, work.class_delay
+    class_head, class_next_end, class_hops = work.class_head, work.class_next_end, work.class_hops
     class_finish = work.class_finish
     class_begin, class_end, class_since, class_listed = (
         work.class_begin,
@@ -298,13 +318,14 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
         work.class_since,
         work.class_listed,
     )
-    flow_bytes, flow_next, flow_item = work.flow_bytes, work.flow_next, work.flow_item
+    flow_bytes, flow_next, flow_item, flow_delay = work.flow_bytes, work.flow_next, work.flow_item, work.flow_delay
     active, link_users, ring_link = work.active, work.link_users, work.ring_link
     n_task = kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
 
     n_ring = _lay_out_rings(tasks, network, work)
-    bound = _load(tasks, network, work)
+    packet_bytes, round_trips, ring_weight = protocol.packet_bytes, protocol.round_trips, protocol.ring_weight
+    bound = _load(tasks, network, protocol.small_packet_bytes, work)
     if bound > limit:
         return bound
     n_class = n_ring
@@ -335,7 +356,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
     for t in range(n_task):
         if n_pred[t] == 0:
             if kind[t] <= BACKWARD:
-                _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, place[t], t, 0.0, 2 * op[t] + kind[t])
+                _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, place[t], t, 0.0, rank[t])
             else:
                 n_heap = _push(times, ids, n_heap, seconds[t], 2 * n_task + t)
     while True:
@@ -367,12 +388,13 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                             pair_class[place[task]] = c
                             class_begin[c] = route_ptr[place[task]]
                             class_end[c] = route_ptr[place[task] + 1]
-                            class_delay[c] = network.latency * (route_ptr[place[task] + 1] - route_ptr[place[task]])
+                            class_hops[c] = route_ptr[place[task] + 1] - route_ptr[place[task]]
                             class_weight[c] = 0
                             class_listed[c] = False
                             class_head[c] = -1
                         first = c
                         n_new = 1
+                        rounds = 1
                         size = np.float64(bytes_[task])
                         what = task
                     else:
@@ -382,9 +404,12 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                         n = group_ptr[c + 1] - group_ptr[c]
                         n_new = max(ring_ptr[n + 1] - ring_ptr[n], 1) if n > 1 else 0
                         first = first_ring[group_class[c]]
-                        size = 2.0 * (n - 1) / n * bytes_[task] / max(n_new, 1)
+                        rounds, size = _ring_rounds(n, bytes_[task], protocol.small_packet_bytes)
+                        size /= max(n_new, 1)
                         what = n_task + task
                     for c in range(first, first + n_new):
+                        weight = ring_weight if c < n_ring else 1.0
+                        narrowest = np.inf
                         if class_weight[c] == 0:
                             class_served[c] = 0.0  # counted anew, so that sums stay short
                             class_next_end[c] = np.inf
@@ -400,11 +425,16 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                         provisional = np.inf  # until rates are solved: an equal share of the narrowest link
                         for i in range(class_begin[c], class_end[c]):
                             link = ring_link[i] if c < n_ring else route[i]
-                            link_users[link] += 1
-                            provisional = min(provisional, bandwidth[link] / link_users[link])
+                            link_users[link] += weight
+                            provisional = min(provisional, weight * bandwidth[link] / link_users[link])
+                            narrowest = min(narrowest, bandwidth[link])
                         class_rate[c] = min(class_rate[c], provisional)
                         flow_bytes[n_flow] = class_served[c] + size
                         flow_item[n_flow] = what
+                        packet = min(packet_bytes, size / rounds)
+                        flow_delay[n_flow] = rounds * (
+                            round_trips * class_hops[c] * network.latency + (class_hops[c] - 1) * packet / narrowest
+                        )
                         flow_next[n_flow] = class_head[c]
                         class_head[c] = n_flow
                         class_next_end[c] = min(class_next_end[c], flow_bytes[n_flow])
@@ -412,7 +442,10 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                         class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
                         if window > 0.0 and class_finish[c] <= solved + window:
                             target = class_served[c] + class_rate[c] * (solved + window - now)
-                            n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, class_rate[c])
+                            rate = class_rate[c]
+                            n_heap = _retire(
+                                times, ids, n_heap, work, network, c, n_ring, ring_weight, target, now, rate
+                            )
                             class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
                         next_end = min(next_end, class_finish[c])
                         dirty = True
@@ -434,8 +467,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                     start[task] = now
                     if kind[task] <= BACKWARD:
                         server = place[task]
-                        rank = 2 * op[task] + kind[task]
-                        _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, server, task, now, rank)
+                        _enqueue(queue_ptr, queue_len, queue, queue_time, queue_rank, server, task, now, rank[task])
                         wake[n_wake] = server
                         n_wake += 1
                     else:
@@ -454,7 +486,7 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
                 class_since[c] = now
                 if class_finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
                     target = max(class_served[c], class_next_end[c]) * (1.0 + SAME_TIME)
-                    n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, 0.0)
+                    n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, ring_weight, target, now, 0.0)
             if class_weight[c] > 0:
                 active[kept] = c
                 kept += 1
@@ -465,20 +497,23 @@ def simulate_fair(tasks, network, window, tolerance, limit, work):  # type: igno
         dirty = False
         next_end = np.inf
         if n_active > 0:
-            _share(route, bandwidth, tolerance, n_active, n_ring, work)
+            _share(route, bandwidth, tolerance, n_active, n_ring, ring_weight, work)
         for a in range(n_active):
             c = active[a]
             if window > 0.0 and class_next_end[c] <= class_served[c] + class_rate[c] * window:
                 # ends before rates can change again; the class keeps its weight until then
                 target = class_served[c] + class_rate[c] * window
-                n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, target, now, class_rate[c])
+                rate = class_rate[c]
+                n_heap = _retire(times, ids, n_heap, work, network, c, n_ring, ring_weight, target, now, rate)
                 dirty = True
             class_finish[c] = now + (class_next_end[c] - class_served[c]) / class_rate[c]
             next_end = min(next_end, class_finish[c])
 
 
 @njit(cache=True, error_model="numpy")
-def _retire(times, ids, n_heap, work, network, c, n_ring, target, now, rate):  # type: ignore[no-untyped-def]
+def _retire(  # type: ignore[no-untyped-def]
+    times, ids, n_heap, work, network, c, n_ring, ring_weight, target, now, rate
+):
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
     With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.
@@ -492,7 +527,7 @@ def _retire(times, ids, n_heap, work, network, c, n_ring, target, now, rate):  #
         after = flow_next[f]
         if flow_bytes[f] <= target:
             at = now if rate == 0.0 else now + max(flow_bytes[f] - work.class_served[c], 0.0) / rate
-            n_heap = _push(times, ids, n_heap, at + work.class_delay[c], work.flow_item[f])
+            n_heap = _push(times, ids, n_heap, at + work.flow_delay[f], work.flow_item[f])
             if before < 0:
                 work.class_head[c] = after
             else:
@@ -505,6 +540,7 @@ def _retire(times, ids, n_heap, work, network, c, n_ring, target, now, rate):  #
     work.class_next_end[c] = soonest
     work.class_weight[c] -= n_done
     ring_link, route, link_users = work.ring_link, network.route, work.link_users
+    freed = n_done * (ring_weight if c < n_ring else 1.0)
     for i in range(work.class_begin[c], work.class_end[c]):
-        link_users[ring_link[i] if c < n_ring else route[i]] -= n_done
+        link_users[ring_link[i] if c < n_ring else route[i]] -= freed
     return n_heap

@@ -1,0 +1,36 @@
+"""What a transport protocol adds to fluid flows: named parameters, with the packet simulator's settings as defaults."""
+
+from typing import NamedTuple
+
+__all__ = ["FLUID", "PACKET", "Protocol"]
+
+
+class Protocol(NamedTuple):
+    """Protocol effects; see reference/packet-simulator.md sections 3.2, 3.3 and 3.5 for each.
+
+    Parameters
+    ----------
+    packet_bytes : float
+        Payload of a packet.  Switches and forwarding servers pass packets on whole, so every hop after the first
+        delays a message by one packet.
+    round_trips : float
+        One-way trips before the last byte arrives: 2 where a SYN crosses before the data, 1 for a bare wire.
+    ring_weight : float
+        Share of a link an edge of a ring all-reduce gets beside a transfer.  A ring opens fresh connections every
+        round, which start with a window of 100 packets; a transfer's window has by then been marked down to about
+        the threshold of 50 packets in the queue.  Shares of a queue are as windows: 100 / 50 = 2.
+    small_packet_bytes : float
+        An all-reduce of at most 2 (g-1) times this over g servers runs in one round; 0 for never.
+    """
+
+    packet_bytes: float
+    round_trips: float
+    ring_weight: float
+    small_packet_bytes: float
+
+
+PACKET = Protocol(packet_bytes=8936.0, round_trips=2.0, ring_weight=2.0, small_packet_bytes=9000.0)
+"""FlexNetPacket's TCP: 8936 B packets, SYN first, start window 100 and marking threshold 50 packets."""
+
+FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
+"""Ideal flows: bytes over bandwidth plus latency, nothing else."""

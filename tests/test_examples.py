@@ -1,0 +1,33 @@
+"""Every example prints what the file beside it holds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import ROOT, environment
+
+from flexnet.models import MODELS
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_example(script: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == script.with_suffix(".out").read_text()
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_model_has_an_example() -> None:
+    assert [script.stem for script in EXAMPLES] == sorted(MODELS)
