@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["FLUID", "PACKET", "Protocol"]
+__all__ = ["FLUID", "PACKET", "TCP", "Protocol"]
 
 
 class Protocol(NamedTuple):
@@ -20,7 +20,8 @@ class Protocol(NamedTuple):
         round, which start with a window of 100 packets; a transfer's window has by then been marked down to about
         the threshold of 50 packets in the queue.  Shares of a queue are as windows: 100 / 50 = 2.
     small_packet_bytes : float
-        An all-reduce of at most 2 (g-1) times this over g servers runs in one round; 0 for never.
+        An all-reduce of at most 2 (g-1) times this over g servers runs in one round, which between g and 2 (g-1)
+        times this carries only size/g: a shortcut of the packet simulator, not of any network; 0 for never.
     """
 
     packet_bytes: float
@@ -30,7 +31,10 @@ class Protocol(NamedTuple):
 
 
 PACKET = Protocol(packet_bytes=8936.0, round_trips=2.0, ring_weight=2.0, small_packet_bytes=9000.0)
-"""FlexNetPacket's TCP: 8936 B packets, SYN first, start window 100 and marking threshold 50 packets."""
+"""What FlexNetPacket does: 8936 B packets, SYN first, start window 100 and marking threshold 50 packets, shortcuts."""
+
+TCP = PACKET._replace(small_packet_bytes=0.0)
+"""The same transport with every round of every all-reduce: what plans are priced with."""
 
 FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
 """Ideal flows: bytes over bandwidth plus latency, nothing else."""

@@ -30,10 +30,12 @@ def recover_strategy(problem: Problem, graph: TaskGraph) -> list[Config]:
     arrays = problem.arrays
     forward, backward = _float32_ms(arrays.forward), _float32_ms(arrays.backward)
 
+    dead: set[tuple[int, int]] = set()  # (operator, first part) that no configs continue from
+
     def fits(op: int, choice: int, at: int) -> bool:
         candidate = arrays.candidate_ptr[op] + choice
         part = run[at : at + arrays.parts[candidate]]
-        whole = len(part) == arrays.parts[candidate]
+        whole = len(part) == arrays.parts[candidate] and (op + 1, at + len(part)) not in dead
         return bool(whole and (part == [forward[candidate], backward[candidate]]).all())
 
     n_op = len(problem.graph.operators)
@@ -53,6 +55,7 @@ def recover_strategy(problem: Problem, graph: TaskGraph) -> list[Config]:
                 raise FlexNetError(
                     f"the run times of the graph are not those of {problem.table.source} (from {name} on)"
                 )
+            dead.add((op, starts[-1]))
             tried.pop()
             starts.pop()
             tried[-1] = chosen.pop() + 1

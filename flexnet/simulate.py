@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flexnet.kernels.fair import ring_sizes, simulate_fair
 from flexnet.kernels.fifo import flow_count, simulate_fifo
-from flexnet.protocol import PACKET, Protocol
+from flexnet.protocol import TCP, Protocol
 from flexnet.semantics import Semantics
 from flexnet.taskgraph import TaskArrays
 from flexnet.topology import Network
@@ -230,7 +230,7 @@ class FairSimulator:
 
     window: float = 0.0
     tolerance: float = 0.0
-    protocol: Protocol = PACKET
+    protocol: Protocol = TCP
     _room: tuple[int, ...] = (0,) * 7
     _work: FairWork | None = None
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))

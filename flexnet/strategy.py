@@ -34,7 +34,7 @@ def make_strategy(problem: Problem, configs: list[Config]) -> Strategy:
     Raises
     ------
     FlexNetError
-        If a config was not measured or names servers that do not exist.
+        If a config was not measured, names servers that do not exist, or puts two parts on one server.
     """
     n_op = len(problem.graph.operators)
     if len(configs) != n_op:
@@ -57,6 +57,8 @@ def set_config(problem: Problem, strategy: Strategy, op: int, config: Config) ->
             raise FlexNetError(
                 f"operator {name} is placed on server {device}; servers are 0 to {problem.cluster.n_server - 1}"
             )
+    if len(set(config.devices)) != parts:
+        raise FlexNetError(f"operator {name} has two parts on one server: {list(config.devices)}")
     strategy.choice[op] = choice
     strategy.devices[op] = -1
     strategy.devices[op, :parts] = config.devices

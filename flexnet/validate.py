@@ -21,14 +21,14 @@ from flexnet.measurement import read_measurement
 from flexnet.problem import Problem, make_problem
 from flexnet.published import Published, published_measurement, task_graph_case
 from flexnet.recover import recover_strategy
-from flexnet.semantics import ORIGINAL
+from flexnet.semantics import ORIGINAL, Semantics
 from flexnet.simulate import FifoSimulator, network_arrays
 from flexnet.strategy import Config, make_strategy
 from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph, build
 from flexnet.topology import Network, Topology, connect
 from flexnet.units import gbps_to_bytes_per_s
 
-__all__ = ["Case", "validate"]
+__all__ = ["Case", "read_record", "recorded_plan", "validate"]
 
 # The published graphs were made with 200 Gbps between the GPUs of a server (reference section 1.3).
 INTER_GPU_GBPS = 200.0
@@ -79,10 +79,10 @@ def validate(data: Path) -> Iterator[Case]:
         yield _cost(path, data / "measurements")
 
 
-def _problem(published: Published, measurements: Path, cluster: Cluster) -> Problem:
+def _problem(published: Published, measurements: Path, cluster: Cluster, semantics: Semantics = ORIGINAL) -> Problem:
     path = measurements / f"{published.name}.json"
     table = read_measurement(path, batch_size=published.batch_size, n_server=published.n_server)
-    return make_problem(published.build(), table, cluster, ORIGINAL)
+    return make_problem(published.build(), table, cluster, semantics)
 
 
 def _task_graph(path: Path, measurements: Path) -> Case:
@@ -135,29 +135,63 @@ def _differences(ours: TaskGraph, theirs: TaskGraph) -> list[str]:
     return [name for name in mine if mine[name] != other[name]]
 
 
+def read_record(path: Path) -> dict[str, Any]:
+    """A cost record, as yet unchecked.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be read or is not a JSON object.
+    """
+    try:
+        record = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise FlexNetError(f"cannot read cost record {path}: {error}") from error
+    if not isinstance(record, dict):
+        raise FlexNetError(f"cost record {path} must be a JSON object")
+    return record
+
+
+def recorded_plan(
+    record: dict[str, Any], measurements: Path, semantics: Semantics = ORIGINAL
+) -> tuple[TaskGraph, Network]:
+    """Task graph of the strategy of a cost record, and the very network it was priced on.
+
+    Raises
+    ------
+    FlexNetError
+        If the strategy is not one of the model, or its measurement is missing.
+    KeyError, TypeError, ValueError, IndexError, AttributeError
+        If the record lacks a part or a part is of another kind.
+    """
+    published = published_measurement(Path(record["mfile"]).stem)
+    cluster = Cluster(
+        n_server=record["num_nodes"],
+        big_gpu=record["big_gpu"],
+        inter_gpu_bandwidth=record["inter_gpu_bandwidth_B_per_ms"] * 1e3,
+        link_bandwidth=float(np.float32(record["iface_bandwidth_B_per_ms"])) * 1e3,
+        latency=record["network_latency_ms"] * 1e-3,
+        degree=record["node_degree"],
+    )
+    problem = _problem(published, measurements, cluster, semantics)
+    configs = [Config(tuple(op["degrees"]), tuple(op["devices"])) for op in record["operators"]]
+    return build(problem, make_strategy(problem, configs)), _recorded_network(record, cluster)
+
+
 def _cost(path: Path, measurements: Path) -> Case:
-    record = _record(path)
+    record = read_record(path)
     name = f"costs/{path.name}"
     try:
-        published = published_measurement(Path(record["mfile"]).stem)
-        cluster = Cluster(
-            n_server=record["num_nodes"],
-            big_gpu=record["big_gpu"],
-            inter_gpu_bandwidth=record["inter_gpu_bandwidth_B_per_ms"] * 1e3,
-            link_bandwidth=float(np.float32(record["iface_bandwidth_B_per_ms"])) * 1e3,
-            latency=record["network_latency_ms"] * 1e-3,
-            degree=record["node_degree"],
-        )
-        problem = _problem(published, measurements, cluster)
-        configs = [Config(tuple(op["degrees"]), tuple(op["devices"])) for op in record["operators"]]
-        tasks = build(problem, make_strategy(problem, configs)).arrays()
-        network = network_arrays(_recorded_network(record, cluster))
+        graph, recorded = recorded_plan(record, measurements)
         theirs = float(record["cost_ms"])
         topology = record["topology"]
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if not theirs > 0:
+            raise ValueError(f"cost_ms is {theirs}")
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, FlexNetError):
             raise
         raise FlexNetError(f"cost record {path} is malformed: {type(error).__name__} {error}") from error
+    tasks, network = graph.arrays(), network_arrays(recorded)
     simulator = FifoSimulator(ORIGINAL, SEGMENT_BYTES)
     if topology == "random":
         rng = np.random.default_rng(0)
@@ -176,16 +210,6 @@ def _cost(path: Path, measurements: Path) -> Case:
     return Case(
         name, f"{ours:.6f} ms", f"{theirs:.6f} ms", f"{percent:+.4f} %", f"{tolerance} %", abs(percent) <= tolerance
     )
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        record = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise FlexNetError(f"cannot read cost record {path}: {error}") from error
-    if not isinstance(record, dict):
-        raise FlexNetError(f"cost record {path} must be a JSON object")
-    return record
 
 
 def _recorded_network(record: dict[str, Any], cluster: Cluster) -> Network:

@@ -12,7 +12,7 @@ from flexnet.costs import CostTable, Entry
 from flexnet.graph import ModelGraph, Operator, OpType
 from flexnet.problem import Problem, make_problem
 from flexnet.semantics import CORRECTED, Semantics
-from flexnet.strategy import Config
+from flexnet.strategy import Config, Strategy
 
 BATCH = 12
 
@@ -104,6 +104,16 @@ def random_configs(rng: np.random.Generator, problem: Problem, *, distinct: bool
         devices = rng.choice(problem.cluster.n_server, prod(degrees), replace=not distinct)
         configs.append(Config(degrees, tuple(int(d) for d in devices)))
     return configs
+
+
+def crowded_strategy(problem: Problem, configs: list[Config]) -> Strategy:
+    """As `make_strategy`, but parts of an operator may share a server, which no search proposes."""
+    n_op, n_server = len(configs), problem.cluster.n_server
+    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, n_server), -1, np.int64))
+    for op, config in enumerate(configs):
+        strategy.choice[op] = problem.choice_of(op, config.degrees)
+        strategy.devices[op, : len(config.devices)] = config.devices
+    return strategy
 
 
 def mlp(n_layer: int = 3, width: int = 8, batch: int = 16) -> ModelGraph:

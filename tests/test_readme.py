@@ -147,7 +147,7 @@ def rewrite(directory: Path) -> None:
     text = README.read_text()
     printed = [(output(tag, body, directory), shown) for tag, body, shown in blocks() if body != TEST_COMMAND]
     for new, shown in reversed(printed):  # from the end, so that places before stay what they are
-        if shown is not None:
+        if shown is not None and same(new) != same(shown["body"]):
             text = text[: shown.start("body")] + new + text[shown.end("body") :]
     README.write_text(text)
 

@@ -35,6 +35,7 @@ WHOLE = Config((1, 1), (2,))
         ([WHOLE, Config((1, 2), (0,))], "operator Dense_101 is cut into 2 parts but has 1 devices"),
         ([WHOLE, Config((1, 2), (0, 4))], "operator Dense_101 is placed on server 4; servers are 0 to 3"),
         ([Config((1, 1), (-1,)), WHOLE], "operator Dense_100 is placed on server -1; servers are 0 to 3"),
+        ([WHOLE, Config((1, 2), (3, 3))], r"operator Dense_101 has two parts on one server: \[3, 3\]"),
         ([Config((1, 3), (0, 1, 2)), WHOLE], r"m\.json has no measurement of \S+ with config 2-1-3; it has .*"),
     ],
 )

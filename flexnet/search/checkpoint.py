@@ -82,7 +82,7 @@ def restore(path: Path, rng: np.random.Generator) -> State:
             _infinite(document["topology_best"]),
             document["topology_unchanged"],
         )
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
 
 
@@ -91,7 +91,13 @@ def _finite(value: float) -> float | None:
 
 
 def _infinite(value: float | None) -> float:
-    return float("inf") if value is None else value
+    return float("inf") if value is None else _time(value)
+
+
+def _time(value: object) -> float:
+    if not isinstance(value, float):
+        raise ValueError(f"{value!r} is not a time")
+    return value
 
 
 def _rng_state(rng: np.random.Generator) -> dict[str, Any]:
@@ -123,21 +129,24 @@ def _network_document(network: Network) -> dict[str, Any]:
 
 def _network(document: Mapping[str, Any]) -> Network:
     n_node = document["n_server"] + document["n_switch"]
+    n_pair = document["n_server"] ** 2
+    if len(document["route_ptr"]) != n_pair + 1 or len(document["links"]) < n_node - 1:  # keeps the matrix in proportion
+        raise ValueError(f"too few routes or links for {document['n_server']} servers")
     links = np.zeros((n_node, n_node), np.int64)
     for a, b, count in document["links"]:
         links[a, b] = links[b, a] = count
     rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
     topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings)
+    topology.check(None)
     routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))
+    if routes[0][0] != 0 or (np.diff(routes[0]) < 0).any():
+        raise ValueError("routes that do not follow each other")
     return connect(topology, document["link_bandwidth"], document["latency"], routes)
 
 
 def _plan(document: Mapping[str, Any], networks: list[Network]) -> Plan:
     strategy = Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))
-    directions = document["directions"]
-    return Plan(
-        strategy,
-        networks[document["network"]],
-        document["seconds"],
-        None if directions is None else np.array(directions, np.int8),
-    )
+    directions = None if document["directions"] is None else np.array(document["directions"], np.int8)
+    if directions is not None and not np.isin(directions, (-1, 1)).all():
+        raise ValueError("ring directions other than 1 and -1")
+    return Plan(strategy, networks[document["network"]], _time(document["seconds"]), directions)

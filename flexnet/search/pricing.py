@@ -16,13 +16,13 @@ from flexnet.traffic import demand_of
 __all__ = ["Price", "Pricer"]
 
 # Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 1 % off exact ones
-# and cost 5 (16 servers) to 100 times (128 servers) less; what is reported is exact, or within 0.1 % for large graphs.
+# and cost 5 (16 servers) to 100 times (128 servers) less; what is reported is exact, or within 0.2 % for large graphs.
 ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
 SEARCH_TOLERANCE = 0.02
 EXACT_TASKS = 8192
-REPORT_WINDOW = 1e-4
-REPORT_TOLERANCE = 1e-3
+REPORT_WINDOW = 5e-4
+REPORT_TOLERANCE = 5e-3
 
 Directions = npt.NDArray[np.int8]
 

@@ -92,7 +92,7 @@ def placed(big_gpu=0, n_server=4):
         (0, [Config((1, 1), (0,)), Config((1, 1), (1,))], 1000),
         (0, [Config((1, 1), (1,)), Config((1, 1), (1,))], 2000),
         (0, [Config((1, 2), (1, 3)), Config((1, 2), (2, 3))], 2000 + 3000),
-        (0, [Config((1, 1), (1,)), Config((1, 2), (3, 3))], 2 * 3000),
+        (0, [Config((1, 2), (1, 3)), Config((1, 4), (3, 0, 1, 2))], 2 * 2000),
         (4, [Config((1, 1), (0,)), Config((1, 1), (1,))], 4 * 1000),  # a part of the Linear on each of four GPUs
         (4, [Config((1, 2), (0, 1)), Config((1, 2), (1, 2))], 2000 + 4 * 3000),  # a part of an embedding is on one
     ],

@@ -1,0 +1,255 @@
+"""Recomputing published results, and noticing when they are not ours."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from flexnet.cluster import Cluster
+from flexnet.errors import FlexNetError
+from flexnet.export.flatbuf import write_taskgraph
+from flexnet.measurement import write_measurement
+from flexnet.problem import make_problem
+from flexnet.published import published_measurement
+from flexnet.roofline import roofline_table
+from flexnet.search import Prepared, Settings, prepare
+from flexnet.semantics import ORIGINAL
+from flexnet.strategy import configs_of
+from flexnet.taskgraph import ALLREDUCE, build
+from flexnet.units import gbps_to_bytes_per_s
+from flexnet.validate import SEGMENT_BYTES, Case, validate
+
+
+def test_everything_published_is_recomputed(shared_data: Path) -> None:
+    cases = list(validate(shared_data))
+    assert [case.name for case in cases if not case.ok] == []
+    graphs = [case for case in cases if case.name.startswith("taskgraphs/")]
+    costs = [case for case in cases if case.name.startswith("costs/")]
+    assert [case.difference for case in graphs] == ["identical"] * 6
+    assert len(costs) == 24
+    exact = [case for case in costs if ".topoopt." in case.name]
+    assert [case.tolerance for case in exact] == ["0.01 %"] * 8
+
+
+# A directory of our own: a model with published flags, estimated times, our plan, its file and its costs.
+
+
+@pytest.fixture(scope="module")
+def started() -> Callable[[str], Prepared]:
+    published = published_measurement("dlrm16")
+    graph = published.build()
+    table = roofline_table(graph, "a100", n_server=16, big_gpu=4)
+    cluster = Cluster(16, 4, gbps_to_bytes_per_s(200), gbps_to_bytes_per_s(100), float(np.float32(1e-3)) * 1e-3, 4)
+    problem = make_problem(graph, table, cluster, ORIGINAL)
+    return lambda topology: prepare(problem, Settings(topology, strided=True, segment_bytes=SEGMENT_BYTES))
+
+
+@pytest.fixture
+def data(started: Callable[[str], Prepared], tmp_path: Path) -> Path:
+    """One task graph and no costs."""
+    for name in ("measurements", "taskgraphs", "costs"):
+        (tmp_path / name).mkdir()
+    ready = started("fattree")
+    write_measurement(tmp_path / "measurements" / "dlrm16.json", ready.problem.table)
+    export(ready, tmp_path)
+    return tmp_path
+
+
+def export(ready: Prepared, data: Path, change: Callable[[Any], None] = lambda graph: None) -> None:
+    plan = ready.state.current
+    graph = build(ready.problem, plan.strategy)
+    change(graph)
+    write_taskgraph(
+        data / "taskgraphs" / "100dlrm_16.fbuf",
+        graph,
+        plan.network,
+        operators=[(op.name, int(op.kind)) for op in ready.problem.graph.operators],
+        run_seconds=graph.seconds,
+        inter_gpu_bandwidth=25e9,
+    )
+
+
+def record(ready: Prepared) -> dict[str, Any]:
+    """A plan and its cost, laid out as the published records are."""
+    plan, cluster = ready.state.current, ready.problem.cluster
+    network, n = plan.network, cluster.n_server
+    routes = {}
+    for pair, (begin, end) in enumerate(pairwise(network.route_ptr.tolist())):
+        links = network.route[begin:end]
+        if len(links):
+            routes["{}-{}".format(*divmod(pair, n))] = [divmod(pair, n)[0], *network.link_to[links].tolist()]
+    ends = np.argwhere(np.triu(network.topology.links))
+    configs = zip(ready.problem.graph.operators, configs_of(ready.problem, plan.strategy), strict=True)
+    return {
+        "mfile": "dlrm16.json",
+        "topology": ready.settings.topology,
+        "num_nodes": n,
+        "total_devs": n + network.topology.n_switch,
+        "big_gpu": cluster.big_gpu,
+        "node_degree": cluster.degree,
+        "inter_gpu_bandwidth_B_per_ms": 25_000_000,
+        "iface_bandwidth_B_per_ms": 12_500_000,
+        "network_latency_ms": cluster.latency * 1e3,
+        "operators": [{"name": op.name, "degrees": c.degrees, "devices": c.devices} for op, c in configs],
+        "links": [[int(a), int(b), int(network.topology.links[a, b])] for a, b in ends],
+        "routes": routes,
+        "ring_jumps": {str(g): rings for g, rings in network.topology.rings.items()},
+        "cost_ms": plan.seconds * 1e3,
+    }
+
+
+def write_record(data: Path, content: object) -> None:
+    (data / "costs" / "case.json").write_bytes(orjson.dumps(content))
+
+
+def only(data: Path) -> tuple[Case, ...]:
+    return tuple(validate(data))
+
+
+def test_our_own_export_is_identical(data: Path) -> None:
+    (case,) = only(data)
+    assert (case.name, case.ok, case.difference) == ("taskgraphs/100dlrm_16.fbuf", True, "identical")
+    assert case.ours == case.theirs
+
+
+def change_bytes(graph: Any) -> None:
+    graph.bytes[np.flatnonzero(graph.kind == ALLREDUCE)[0]] += 1
+
+
+def change_transfer(graph: Any) -> None:
+    graph.bytes[-1] += 1
+
+
+def change_members(graph: Any) -> None:
+    graph.group[:2] = graph.group[1::-1].copy()
+
+
+def change_intra_server(graph: Any) -> None:
+    graph.seconds[np.flatnonzero(graph.kind == ALLREDUCE)[0]] *= 1.001
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (change_bytes, "differ: all-reduce bytes"),
+        (change_transfer, "differ: transfers"),
+        (change_members, "differ: all-reduce members"),
+        (change_intra_server, "differ: intra-server times"),
+    ],
+)
+def test_a_changed_task_graph_is_caught(change, difference, data: Path, started) -> None:
+    export(started("fattree"), data, change)
+    (case,) = only(data)
+    assert (case.ok, case.difference) == (False, difference)
+
+
+def test_a_backward_task_on_another_server_is_caught(data: Path, started) -> None:
+    def change(graph: Any) -> None:
+        graph.place[1] = 5
+
+    export(started("fattree"), data, change)
+    (case,) = only(data)
+    assert (case.ok, case.difference) == (False, "differ: devices")
+
+
+def test_run_times_of_another_measurement_are_caught(data: Path, started) -> None:
+    def change(graph: Any) -> None:
+        graph.seconds[0] *= 1.001
+
+    export(started("fattree"), data, change)
+    (case,) = only(data)
+    assert (case.ok, case.ours) == (False, "no strategy")
+    assert "the run times of the graph are not those of" in case.difference
+
+
+def test_other_operators_are_caught(data: Path, started, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = started("fattree")
+    plan = ready.state.current
+    graph = build(ready.problem, plan.strategy)
+    operators = [(op.name, int(op.kind)) for op in ready.problem.graph.operators]
+    operators[3] = (operators[3][0], operators[3][1] + 1)
+    path = data / "taskgraphs" / "100dlrm_16.fbuf"
+    times = {"run_seconds": graph.seconds, "inter_gpu_bandwidth": 25e9}
+    write_taskgraph(path, graph, plan.network, operators=operators, **times)
+    (case,) = only(data)
+    assert (case.ok, case.difference) == (False, "differ: operators")
+
+
+@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random"])
+def test_our_own_cost_is_recomputed_and_a_changed_one_caught(topology: str, data: Path, started) -> None:
+    ready = started(topology)
+    (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()
+    content = record(ready)
+    write_record(data, content)
+    (case,) = only(data)
+    assert (case.name, case.ok) == ("costs/case.json", True)
+    if topology == "topoopt":
+        assert case.difference in ("+0.0000 %", "-0.0000 %")
+    for factor in (1.05, 0.95) if topology == "fattree" else (1.0002, 0.9998) if topology == "topoopt" else (2.0, 0.3):
+        write_record(data, {**content, "cost_ms": content["cost_ms"] * factor})
+        (case,) = only(data)
+        assert not case.ok
+
+
+def test_a_record_of_another_plan_is_caught(data: Path, started) -> None:
+    """One table moved to the next server: another cost."""
+    content = record(started("topoopt"))
+    table = next(op for op in content["operators"] if len(op["devices"]) == 1)
+    table["devices"] = [(table["devices"][0] + 1) % 16]
+    write_record(data, content)
+    assert [case.ok for case in only(data)] == [False, True] or [case.ok for case in only(data)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"mfile": "dlrm17.json"}, "no published measurement is called 'dlrm17'"),
+        ({"mfile": 3}, "is malformed: TypeError"),
+        ({"topology": "torus"}, "has topology 'torus'; known are topoopt, fattree, random and fc"),
+        ({"cost_ms": 0.0}, "is malformed: ValueError cost_ms is 0.0"),
+        ({"cost_ms": "fast"}, "is malformed: ValueError"),
+        ({"ring_jumps": []}, "is malformed: AttributeError"),
+        ({"links": [[0, 99, 1]]}, "is malformed: IndexError"),
+        ({"operators": []}, "the strategy has 0 operators; model dlrm has 40"),
+        ({"num_nodes": 8}, "measured|servers"),
+    ],
+)
+def test_malformed_records_are_refused(changes: dict[str, Any], sentence: str, data: Path, started) -> None:
+    write_record(data, {**record(started("fattree")), **changes})
+    (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()
+    with pytest.raises(FlexNetError, match=sentence):
+        only(data)
+
+
+def test_every_missing_part_of_a_record_is_refused(data: Path, started) -> None:
+    content = record(started("fattree"))
+    (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()
+    for name in content:
+        if name == "ring_jumps":  # absent where collectives follow routes
+            continue
+        write_record(data, {key: value for key, value in content.items() if key != name})
+        with pytest.raises(FlexNetError, match=f"is malformed: KeyError '{name}'"):
+            only(data)
+
+
+@pytest.mark.parametrize("text", [b"{", b"[]", b"\xff"])
+def test_records_that_are_no_objects_are_refused(text: bytes, data: Path) -> None:
+    (data / "costs" / "case.json").write_bytes(text)
+    with pytest.raises(FlexNetError, match=r"cost record .*case\.json"):
+        only(data)
+
+
+def test_a_directory_with_nothing_to_recompute_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FlexNetError, match=r"has no taskgraphs/.*\.fbuf and no costs/\*\.json to recompute"):
+        only(tmp_path)
+    with pytest.raises(FlexNetError, match="is not a directory; it should hold measurements/"):
+        only(tmp_path / "none")
+
+
+def test_files_of_no_published_case_are_left_out(data: Path) -> None:
+    (data / "taskgraphs" / "testbed_12.fbuf").write_bytes(b"")
+    assert len(only(data)) == 1
