@@ -133,8 +133,8 @@ def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str
         place += 1
         if _RUNTIME_FLAG.fullmatch(word):
             value = following if following is not None and not following.startswith("-") else None
-            place += value is not None
-            _runtime_flag(word, value, warnings)
+            place += value is not None and not equals
+            _runtime_flag(flag, inline if equals else value, warnings)
         elif program == "moesim" and flag == "--topology" and not profile:
             value = inline if equals else following
             place += not equals

@@ -65,7 +65,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}")
     except KeyboardInterrupt:
-        _complain("interrupted; nothing was written")
+        _complain("interrupted before the search began; nothing new was written")
         return 130
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -115,18 +115,40 @@ class Display:
             _discard(sys.stdout)
 
 
+class Interruption:
+    """Whether, and by which signal, the program was asked to stop."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.signal is not None
+
+    @property
+    def status(self) -> int:
+        """Exit status of a program that a signal ended: 130 after Ctrl-C, 143 after SIGTERM."""
+        return 128 + (self.signal or 0)
+
+
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """While it lasts, SIGINT only makes the yielded function true; the previous handler is restored after."""
+def interruptible() -> Iterator[Interruption]:
+    """While it lasts, SIGINT, SIGTERM and SIGHUP are only noted; the previous handlers are restored after."""
+    asked = Interruption()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield asked
         return
-    interrupted = threading.Event()
-    previous = signal.signal(signal.SIGINT, lambda _signal, _frame: interrupted.set())
+
+    def note(number: int, _frame: object) -> None:
+        asked.signal = number
+
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
+    previous = {number: signal.signal(number, note) for name in names if (number := getattr(signal, name, None))}
     try:
-        yield interrupted.is_set
+        yield asked
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler if previous is None else previous)
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _discard(stream: TextIO) -> None:

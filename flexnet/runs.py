@@ -41,7 +41,8 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     Returns
     -------
     int
-        0; 130 after Ctrl-C, with what was found so far written; 2 if some output could not be written.
+        0; 130 after Ctrl-C (143 after SIGTERM), with what was found so far written; 2 if some output could not be
+        written.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
         say(line)
     if problems:
         raise FlexNetError("; ".join(problems))
-    return 130 if outcome.interrupted else 0
+    return stop.status if outcome.interrupted else 0
 
 
 @dataclass(slots=True)
@@ -163,6 +164,11 @@ def _restored(config: RunConfig, ready: Prepared) -> State:
     state = restore(path, ready.rng)
     if not _fits(ready, state):
         raise FlexNetError(f"checkpoint {path} is not of the run its run.json describes; start the search again")
+    if state.iteration > config.settings.budget + 1:
+        raise FlexNetError(
+            f"--search-budget is {config.settings.budget}, but the run in {config.output} has made "
+            f"{state.iteration} proposals; give at least {state.iteration - 1}"
+        )
     return state
 
 

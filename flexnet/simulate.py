@@ -249,6 +249,7 @@ class FairSimulator:
         n_group = len(tasks.group_ptr) - 1
         if len(self._group_class) < n_group:
             self._group_class = np.zeros(2 * n_group, np.int64)
+            self._work = None  # it would go on with the smaller array
         n_ring, n_inc = ring_sizes(tasks, network, self._group_class)
         n_flow = len(tasks.kind) + n_group * int(np.diff(network.ring_ptr).max(initial=1))
         n_class = n_ring + min(len(tasks.kind), network.n_server**2)

@@ -1,15 +1,16 @@
 """Fixtures every test may use."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+SHARED_DATA = Path(os.environ.get("FLEXNET_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The published measurements, task graphs and costs; tests that need them skip where they are absent."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("the published data (shared/data) is not on this machine")
+        pytest.skip("the published data is not on this machine; FLEXNET_DATA names its directory")
     return SHARED_DATA

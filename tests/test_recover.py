@@ -58,7 +58,6 @@ def test_equal_times_are_told_apart_by_what_follows():
     assert recover_strategy(problem, graph) == configs
 
 
-
 def test_run_times_of_another_measurement_are_refused():
     problem = alike([(ONE, 1.0)], [(TWO, 1.0)])
     graph = build(problem, make_strategy(problem, [Config(ONE, (0,)), Config(TWO, (0, 1))]))

@@ -186,3 +186,29 @@ def test_golden_times_of_the_packet_simulator():
         np.arange(n + 1, dtype=np.int32),
     )
     assert FairSimulator().seconds(graph.arrays(), ring) == pytest.approx(1561.2504e-6, rel=1e-3)
+
+
+def reductions(n: int) -> TaskGraph:
+    """``n`` all-reduces of two servers after one task."""
+    return TaskGraph(
+        2,
+        np.array([FORWARD] + [ALLREDUCE] * n, np.int8),
+        np.array([0, *range(n)], np.int32),
+        np.zeros(n + 1),
+        np.array([0] + [1000] * n),
+        np.array([0] + [n] * (n + 1), np.int32),
+        np.arange(1, n + 1, dtype=np.int32),
+        np.arange(0, 2 * n + 1, 2, dtype=np.int32),
+        np.array([0, 1] * n, np.int32),
+        np.arange(n + 1, dtype=np.int32),
+    )
+
+
+def test_a_simulator_used_again_has_room_for_larger_graphs():
+    """Graphs that grow slowly, one by one: without JIT an index past the end of its memory is an error."""
+    network = star(2, 1e9, 0.0)
+    fair_again, fifo_again = FairSimulator(), FifoSimulator(CORRECTED)
+    for n in (*range(1, 40), 3):
+        tasks = reductions(n).arrays()
+        assert fair_again.seconds(tasks, network) == FairSimulator().seconds(tasks, network)
+        assert fifo_again.seconds(tasks, network) == FifoSimulator(CORRECTED).seconds(tasks, network)

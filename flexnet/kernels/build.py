@@ -1,7 +1,7 @@
 """Cuts a model by a strategy: tasks, transfers and all-reduces in the original's creation order.
 
-Order of tasks and successors: reference section 4.1 (simulator.cc:801).  Every array is a flat block per operator
-or per operator edge, filled in one sweep, so that blocks a proposal leaves alone keep their layout.
+Order of tasks and successors: reference section 4.1 (simulator.cc:801).  Tasks lie in blocks, one per operator and
+one per operator edge, filled in one sweep.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     problem : flexnet.problem.ProblemArrays
-    strategy : flexnet.strategy.StrategyArrays
+    strategy : flexnet.strategy.Strategy
     work : flexnet.taskgraph.Workspace
 
     Returns

@@ -14,6 +14,7 @@ Value = int | float | str | tuple[int, ...]
 Settings = TypeVar("Settings")
 
 _DASH_LIST = re.compile(r"[0-9]+(-[0-9]+)*")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _KINDS: dict[type, str] = {int: "int", float: "float", str: "str", tuple: "int list"}
 _EXPECTED = {
     "int": "a whole number",
@@ -214,6 +215,8 @@ def _parse(kind: str, value: object) -> Value | None:
         if kind == "int list":
             text = str(value)
             return tuple(int(size) for size in text.split("-")) if _DASH_LIST.fullmatch(text) else None
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            return None
         if kind == "int":
             return None if isinstance(value, float) else int(value)
         return float(value)

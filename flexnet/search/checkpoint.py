@@ -130,7 +130,9 @@ def _network_document(network: Network) -> dict[str, Any]:
 def _network(document: Mapping[str, Any]) -> Network:
     n_node = document["n_server"] + document["n_switch"]
     n_pair = document["n_server"] ** 2
-    if len(document["route_ptr"]) != n_pair + 1 or len(document["links"]) < n_node - 1:  # keeps the matrix in proportion
+    if (
+        len(document["route_ptr"]) != n_pair + 1 or len(document["links"]) < n_node - 1
+    ):  # keeps the matrix in proportion
         raise ValueError(f"too few routes or links for {document['n_server']} servers")
     links = np.zeros((n_node, n_node), np.int64)
     for a, b, count in document["links"]:

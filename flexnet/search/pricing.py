@@ -15,7 +15,7 @@ from flexnet.traffic import demand_of
 
 __all__ = ["Price", "Pricer"]
 
-# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 1 % off exact ones
+# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off exact ones
 # and cost 5 (16 servers) to 100 times (128 servers) less; what is reported is exact, or within 0.2 % for large graphs.
 ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
@@ -127,7 +127,10 @@ class Pricer:
         return demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
 
     def memory_needed(self, strategy: Strategy) -> float:
-        """Bytes the fullest server needs: measured memory per GPU times the GPUs that share the part."""
+        """Bytes the fullest server needs: measured memory per GPU times the GPUs that share the part.
+
+        A part of an embedding lies on one GPU, so a server needs GPUs as large as its largest table.
+        """
         arrays = self.problem.arrays
         candidates = arrays.candidate_ptr[:-1] + strategy.choice
         gpus = np.where(arrays.is_embedding, 1, max(self.problem.cluster.big_gpu, 1))
@@ -135,7 +138,8 @@ class Pricer:
         used = np.zeros(self.problem.cluster.n_server)
         placed = strategy.devices >= 0
         np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
-        return float(used.max())
+        largest_table = (per_part * arrays.is_embedding).max()  # it must fit one GPU of its server
+        return max(float(used.max()), float(largest_table) * max(self.problem.cluster.big_gpu, 1))
 
     def require_memory(self, strategy: Strategy) -> None:
         """Refuse a starting strategy that does not fit.

@@ -71,9 +71,7 @@ def test_without_a_faster_plan_the_start_is_found():
 
 def test_semantics_price_the_same_plan_differently():
     """Eight bytes an element, rings of 2/k inside servers, whole messages: the original's time is its own."""
-    times = {
-        name: prepare(problem(name, big_gpu=4), Settings("fattree", 0)).state.current.seconds for name in PRESETS
-    }
+    times = {name: prepare(problem(name, big_gpu=4), Settings("fattree", 0)).state.current.seconds for name in PRESETS}
     assert times["original"] != pytest.approx(times["corrected"], rel=1e-3)
 
 
