@@ -26,6 +26,7 @@ DEVICE_NAMES = ("cuda", "cpu", "analytic")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
+_SMALLEST_SEGMENT = 1024  # bytes
 _MAX_INTEGER = 2**63 - 1
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -137,6 +138,11 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
     }
     warnings = [*_unused_model_flags(model, model_given)]
+    if 0 < values["segment_bytes"] < _SMALLEST_SEGMENT:
+        raise FlexNetError(
+            f"--segment-bytes is {values['segment_bytes']}; it must be 0 (whole transfers) or at least "
+            f"{_SMALLEST_SEGMENT}, or the simulation takes for ever"
+        )
     if values["segment_bytes"] and semantics.fair_links:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if memory_gb is not None and not semantics.limit_memory:

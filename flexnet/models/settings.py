@@ -215,7 +215,7 @@ def _parse(kind: str, value: object) -> Value | None:
         if kind == "int list":
             text = str(value)
             return tuple(int(size) for size in text.split("-")) if _DASH_LIST.fullmatch(text) else None
-        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             return None
         if kind == "int":
             return None if isinstance(value, float) else int(value)

@@ -30,7 +30,6 @@ __all__ = ["TOPOLOGIES", "Found", "Prepared", "Settings", "find_plan", "prepare"
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
 
 KNOWN_TOPOLOGIES = 256
-SMALLEST_SEGMENT = 1024  # bytes; smaller ones only make the simulation endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,8 @@ class Settings:
             raise FlexNetError(f"alpha is {self.alpha}; it must be a finite number, 0 or more")
         if self.seed < 0:
             raise FlexNetError(f"the seed is {self.seed}; it must be 0 or more")
-        if self.segment_bytes and self.segment_bytes < SMALLEST_SEGMENT:
-            raise FlexNetError(
-                f"the segment size is {self.segment_bytes} bytes; use 0 (whole transfers) or "
-                f"at least {SMALLEST_SEGMENT}"
-            )
+        if self.segment_bytes < 0:
+            raise FlexNetError(f"the segment size is {self.segment_bytes} bytes; use 0 (whole transfers) or more")
         if self.gpu_memory is not None and not self.gpu_memory > 0:
             raise FlexNetError(f"the GPU memory is {self.gpu_memory} bytes; it must be above 0")
 
