@@ -81,7 +81,6 @@ def test_a_graph_larger_than_the_first_memory():
     assert graph.group.tolist() == [m for group in tasks.groups for m in group]
 
 
-
 @pytest.mark.parametrize("preset", [ORIGINAL, CORRECTED], ids=lambda preset: preset.name)
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_is_built_as_the_reference_builds_it(model, preset):
@@ -230,11 +229,11 @@ def test_a_broken_graph_is_refused(column, at, value, sentence):
 def test_an_all_reduce_with_successors_is_refused():
     graph = legal()
     succ_ptr = np.array([0, 2, 3, 4, 4, 5], np.int32)
-    with pytest.raises(FlexNetError, match="^task 4 is an all-reduce with successors$"):
+    with pytest.raises(FlexNetError, match=r"^task 4 is an all-reduce with successors$"):
         replace(graph, succ_ptr=succ_ptr).check()
 
 
 def test_an_empty_group_is_refused():
     graph = replace(legal(), group_ptr=np.array([0, 0], np.int32), group=np.zeros(0, np.int32))
-    with pytest.raises(FlexNetError, match="^all-reduce 0 has an empty group$"):
+    with pytest.raises(FlexNetError, match=r"^all-reduce 0 has an empty group$"):
         graph.check()

@@ -137,4 +137,4 @@ def test_anything_anywhere_is_refused_or_read(data, document, tmp_path_factory):
     try:
         restore(path, np.random.default_rng(0))
     except FlexNetError as error:
-        assert str(path) in str(error) or "topoopt" in str(error) or "link bandwidth" in str(error)  # noqa: PT017
+        assert str(path) in str(error) or "topoopt" in str(error) or "link bandwidth" in str(error)

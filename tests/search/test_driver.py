@@ -1,5 +1,7 @@
 """The loop around the steps."""
 
+import itertools
+
 import pytest
 from random_models import problem_of, tower
 
@@ -65,7 +67,7 @@ def test_progress_is_of_this_run_and_shows_the_times_before_the_step():
 
     drive(ready.search, ready.rng, state, 12, observe=observe)
     assert [(progress.iteration, progress.total) for progress in shown] == [(i, 8) for i in range(1, 9)]
-    assert all(a.elapsed <= b.elapsed for a, b in zip(shown, shown[1:], strict=False))
+    assert all(a.elapsed <= b.elapsed for a, b in itertools.pairwise(shown))
 
 
 def test_speed_and_time_left():

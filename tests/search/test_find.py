@@ -62,9 +62,7 @@ def test_every_topology_under_both_semantics(semantics, topology):
 
 def test_semantics_price_the_same_plan_differently():
     """Eight bytes an element, rings of 2/k inside servers, whole messages: the original's time is its own."""
-    times = {
-        name: prepare(problem(name, big_gpu=4), Settings("fattree", 0)).state.current.seconds for name in PRESETS
-    }
+    times = {name: prepare(problem(name, big_gpu=4), Settings("fattree", 0)).state.current.seconds for name in PRESETS}
     assert times["original"] != pytest.approx(times["corrected"], rel=1e-3)
 
 
@@ -92,7 +90,9 @@ def test_parameter_parallel_moves_cut_channels():
         state, placed = ready.state, []
         for _ in range(40):
             state, _ = ready.search.step(ready.rng, state)
-            placed += [c for c in ready.problem and configs_of(ready.problem, state.current.strategy) if c.degrees[0] > 1]
+            placed += [
+                c for c in ready.problem and configs_of(ready.problem, state.current.strategy) if c.degrees[0] > 1
+            ]
         cut[flag] = placed
     assert cut[True]
     assert all(config.devices[0] % config.degrees[0] == 0 for config in cut[True])

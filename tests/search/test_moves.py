@@ -216,9 +216,7 @@ def test_walks_over_branches_and_ranks(seed):
     """Random configs, many of them on servers 0 to p-1; some operators lack some degrees."""
     rng = np.random.default_rng(seed)
     graph = own_keys(branching().build())
-    ways = [
-        [(*[1] * (op.rank - 1), n) for n in (1, 2, 4) if n == 4 or rng.random() < 0.7] for op in graph.operators
-    ]
+    ways = [[(*[1] * (op.rank - 1), n) for n in (1, 2, 4) if n == 4 or rng.random() < 0.7] for op in graph.operators]
     problem = make_problem(graph, cost_table(graph, 4, ways), Cluster(4), CORRECTED)
     configs = [
         Config(config.degrees, tuple(range(len(config.devices)))) if rng.random() < 0.7 else config
