@@ -8,6 +8,7 @@ from flexnet.export._taskgraph_fb import DeviceType, SimTaskType
 from flexnet.export.check import allreduce_members, lookup, successor_positions, transfers
 from flexnet.export.check_network import path_lengths
 from flexnet.export.file import TaskGraphFile
+from flexnet.export.root_order import root_ranks
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 from flexnet.topology.base import Network, Topology, connect
 
@@ -26,7 +27,8 @@ def to_task_graph(file: TaskGraphFile) -> TaskGraph:
     Returns
     -------
     TaskGraph
-        Times to float32 precision, operators unknown (-1).  Devices of the file that no task uses are dropped.
+        Times to float32 precision, operators unknown (-1), ranks of the packet simulator
+        (`flexnet.export.root_order`).  Devices of the file that no task uses are dropped.
 
     Raises
     ------
@@ -59,6 +61,7 @@ def to_task_graph(file: TaskGraphFile) -> TaskGraph:
         group_ptr=group_ptr.astype(np.int32),
         group=group.astype(np.int32),
         op=np.full(len(tasks.kind), -1, np.int32),
+        rank=root_ranks(tasks.id, np.bincount(succ, minlength=len(tasks.kind)) > 0),
     )
 
 
