@@ -46,7 +46,7 @@ def test_same_seed_same_draw_another_seed_another():
 
 def test_a_flow_within_a_server_takes_no_link():
     for drawn in (
-        draw_shortest(kary_fat_tree(2), np.array([0, 0]), np.array([0, 1]), np.random.default_rng(0)),
+        draw_shortest(leaf_spine(2, 2, 1.0), np.array([0, 0]), np.array([0, 1]), np.random.default_rng(0)),
         Paths(2, np.array([0, 0, 1, 1, 1]), np.ones(1), np.array([0, 2]), np.array([0, 1], np.int32)).draw(
             np.array([0, 0]), np.array([0, 1]), np.random.default_rng(0)
         ),
