@@ -10,7 +10,16 @@ from pathlib import Path
 
 from flexnet._legacy import PROGRAMS, rewrite
 from flexnet.errors import FlexNetError
-from flexnet.flags import PROFILE, SEARCH, VALIDATE, command_help, parse_arguments, parse_model_command, refuse_unknown
+from flexnet.flags import (
+    PROFILE,
+    SEARCH,
+    SIMULATE,
+    VALIDATE,
+    command_help,
+    parse_arguments,
+    parse_model_command,
+    refuse_unknown,
+)
 from flexnet.progress import say, warn
 
 __all__ = ["run"]
@@ -24,6 +33,7 @@ Searches how to parallelize a DNN over servers, together with the network topolo
 commands:
   search MODEL      find the fastest strategy and topology; write them and the task graph
   profile MODEL     write a measurement file
+  simulate FILE     replay a task graph (taskgraph.fbuf) on its network or another
   validate          recompute published results
   models            the models, their flags and defaults
   {", ".join(list(PROGRAMS)[:5])},
@@ -36,6 +46,8 @@ flexnet COMMAND --help and flexnet search MODEL --help tell the flags.
 _SEARCH_ABOUT = """Finds the strategy and topology with the shortest training iteration.
 MODEL is one that flexnet models lists; flexnet search MODEL --help shows its flags too."""
 _PROFILE_ABOUT = "Writes what every operator of MODEL takes, for flexnet search --mfile."
+_SIMULATE_ABOUT = """Replays one training iteration of a task graph file, this program's or the original's:
+how long it takes, where the time goes, and which links are busiest."""
 _VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
 
 
@@ -81,6 +93,7 @@ def _dispatch(words: list[str]) -> int:
     commands: dict[str, Callable[[list[str], list[str]], int]] = {
         "search": _search,
         "profile": _profile,
+        "simulate": _simulate,
         "validate": _validate,
         "models": _models,
     }
@@ -150,6 +163,24 @@ def _profile(words: list[str], typed: list[str]) -> int:
     return run_profile(config, typed)
 
 
+def _simulate(words: list[str], typed: list[str]) -> int:
+    del typed
+    given, stray, unknown = parse_arguments(SIMULATE, words)
+    refuse_unknown(unknown, SIMULATE, {})
+    if "--help" in given:
+        say(command_help("simulate", _SIMULATE_ABOUT, SIMULATE))
+        return 0
+    if not stray:
+        raise FlexNetError("no task graph given; use flexnet simulate FILE.fbuf")
+    if len(stray) > 1:
+        raise FlexNetError(f"unexpected argument {stray[1]!r}; flexnet simulate takes one file")
+
+    from flexnet.replay_config import make_replay_config
+    from flexnet.replays import run_replay
+
+    return run_replay(make_replay_config(stray[0], given))
+
+
 def _validate(words: list[str], typed: list[str]) -> int:
     del typed
     given, stray, unknown = parse_arguments(VALIDATE, words)
@@ -169,7 +200,7 @@ def _validate(words: list[str], typed: list[str]) -> int:
         n_case += 1
         n_fail += not case.ok
         say(
-            f"{case.name:<36} ours {case.ours:<24} theirs {case.theirs:<16} difference {case.difference:<12} "
+            f"{case.name:<48} ours {case.ours:<24} theirs {case.theirs:<16} difference {case.difference:<12} "
             f"tolerance {case.tolerance:<16} {'ok' if case.ok else 'FAIL'}"
         )
     say(f"{n_case} cases: {n_case - n_fail} ok, {n_fail} out of tolerance")

@@ -18,7 +18,7 @@ from flexnet.units import gbps_to_bytes_per_s, us_to_s
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
 
-__all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "make_run_config"]
+__all__ = ["GPU_NAMES", "ProfileConfig", "Reader", "RunConfig", "make_profile_config", "make_run_config"]
 
 GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
@@ -102,7 +102,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     FlexNetError
         If a value is malformed or out of range, or flags contradict each other.
     """
-    read = _Reader(given)
+    read = Reader(given)
     if "--topology" not in given:
         raise FlexNetError(f"--topology is missing; choose {_one_of(TOPOLOGY_NAMES)}")
     topology = read.name("--topology", TOPOLOGY_NAMES)
@@ -177,7 +177,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     FlexNetError
         If a value is malformed or out of range, or the device is not available.
     """
-    read = _Reader(given)
+    read = Reader(given)
     device = read.name("--device", DEVICE_NAMES, "cuda")
     if device != "analytic":
         raise FlexNetError(
@@ -200,12 +200,13 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads values of flags, or says what they must be."""
+class Reader:
+    """Reads values of flags, or refuses them with a `FlexNetError` that says what they must be."""
 
     given: Given
 
     def integer(self, flag: str, default: int, *, least: int, most: int) -> int:
+        """A whole number from ``least`` to ``most``."""
         text = self.given.get(flag)
         if text is None:
             return default
@@ -217,6 +218,7 @@ class _Reader:
         return value
 
     def number(self, flag: str, default: Any, what: str, *, least: float = -math.inf, above: float = -math.inf) -> Any:
+        """A finite number; ``what`` says in an error what it must be."""
         text = self.given.get(flag)
         if text is None:
             return default
@@ -240,12 +242,14 @@ class _Reader:
         return found
 
     def name(self, flag: str, allowed: tuple[str, ...], default: str | None = None) -> str:
+        """One of ``allowed``, in lower case."""
         text = self.given.get(flag, default)
         if text is None or text.lower() not in allowed:
             self._refuse(flag, _one_of(allowed))
         return text.lower()
 
     def path(self, flag: str) -> Path | None:
+        """The name of a file or directory; None if the flag was not given."""
         text = self.given.get(flag)
         if text is None:
             return None

@@ -12,7 +12,17 @@ from typing import NoReturn
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["PROFILE", "SEARCH", "VALIDATE", "Given", "Option", "command_help", "parse_arguments", "parse_model_command"]
+__all__ = [
+    "PROFILE",
+    "SEARCH",
+    "SIMULATE",
+    "VALIDATE",
+    "Given",
+    "Option",
+    "command_help",
+    "parse_arguments",
+    "parse_model_command",
+]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
@@ -79,6 +89,35 @@ PROFILE: tuple[Option, ...] = (
     _PARAMETER,
     Option(("--max-localsz",), "N", "most samples on one GPU (default: no limit)"),
     Option(("--output", "-o"), "FILE", "measurement file to write (default measure_<batch>_<servers>.json)"),
+)
+
+SIMULATE: tuple[Option, ...] = (
+    Option(("--network",), "NAME", "fair (default): flows share links max-min fairly; fifo: the original's link model"),
+    Option(
+        ("--topology",),
+        "NAME",
+        "file (default), star or fattree (an ideal switch), leafspine, kary (fat-tree of k-port switches), fc (full "
+        "mesh), random, topoopt",
+    ),
+    Option(("--interface-bandwidth",), "GBPS", "bandwidth of one interface (default: the file's)"),
+    Option(("--network-latency",), "US", "latency of a hop in microseconds (default 1)"),
+    Option(("--node-degree", "--degree"), "D", "interfaces of a server, for random and topoopt (default 4)"),
+    Option(("--servers-per-leaf",), "N", "servers of a leaf switch, for leafspine (default 16)"),
+    Option(("--oversubscription",), "R", "links down over links up of a leaf switch, for leafspine (default 1)"),
+    Option(("--ports",), "K", "ports of a switch, for kary (default: the fewest that have room)"),
+    Option(("--allreduce",), "NAME", "ring (default) or ps: through a parameter server, the first of the group"),
+    Option(
+        ("--rings",),
+        "NAME",
+        "rings of a flat network start at each member (default) or, as in FlexNetPacket, at each member's index",
+    ),
+    Option(("--protocol",), "NAME", "packet (default): connections and packets take time; fluid: they do not"),
+    Option(("--segment-bytes",), "N", "cut transfers into messages; --network fifo only (default 0: whole)"),
+    Option(
+        ("--draws",), "N", "draws of the paths flows take, where there are several; the median is shown (default 5)"
+    ),
+    Option(("--seed",), "N", "same seed, same draws (default 0)"),
+    Option(("--json",), None, "print one JSON object"),
 )
 
 VALIDATE: tuple[Option, ...] = (Option(("--data",), "DIR", "directory with measurements/, taskgraphs/ and costs/"),)

@@ -22,12 +22,20 @@ class Protocol(NamedTuple):
     small_packet_bytes : float
         An all-reduce of at most 2 (g-1) times this over g servers runs in one round, which between g and 2 (g-1)
         times this carries only size/g: a shortcut of the packet simulator, not of any network; 0 for never.
+    rings_by_index : bool
+        Rings of a flat network start at the server whose id is a member's *index* in its group, not at the member:
+        what FlexNetPacket does (section 3.3).  The same for the group of all servers; another ring for others.
+    by_server : bool
+        All-reduces go through a parameter server instead of a ring: all members send everything to the first one
+        and, when that has all, it sends everything back (section 3.2, ``-ar ps``).
     """
 
     packet_bytes: float
     round_trips: float
     ring_weight: float
     small_packet_bytes: float
+    rings_by_index: bool = False
+    by_server: bool = False
 
 
 PACKET = Protocol(packet_bytes=8936.0, round_trips=2.0, ring_weight=2.0, small_packet_bytes=9000.0)

@@ -17,7 +17,7 @@ from flexnet.semantics import Semantics
 from flexnet.taskgraph import TaskArrays
 from flexnet.topology import Network
 
-__all__ = ["FairSimulator", "FifoSimulator", "NetworkArrays", "Timeline", "network_arrays"]
+__all__ = ["FairSimulator", "FifoSimulator", "FlowRoutes", "LinkLoads", "NetworkArrays", "Timeline", "network_arrays"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -34,6 +34,25 @@ class NetworkArrays(NamedTuple):
     ring_ptr: npt.NDArray[np.int32]
     ring_hops: npt.NDArray[np.int32]
     ring_links: npt.NDArray[np.int32]
+
+
+class FlowRoutes(NamedTuple):
+    """Which route of `NetworkArrays` every flow takes, where pairs of servers have several.
+
+    Parameters
+    ----------
+    transfer : int32 (n_task,)
+        Of every transfer; anything for other tasks.
+    edge : int32 (n_member,), (2 * n_member,) or (0,)
+        Of every member of every group, the route to the next one; for parameter servers, the routes to and from the
+        first member.  Empty: the route of the ordered pair ``src * n_server + dst``.
+    """
+
+    transfer: npt.NDArray[np.int32]
+    edge: npt.NDArray[np.int32]
+
+
+NO_EDGES = np.zeros(0, np.int32)
 
 
 def network_arrays(network: Network) -> NetworkArrays:
@@ -167,6 +186,25 @@ class FifoSimulator:
         return self._work
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkLoads:
+    """Loads of links in one iteration.
+
+    Parameters
+    ----------
+    bytes : float64 (n_link,)
+        What all flows put on every link.
+    peak : float64 (n_link,)
+        Highest rate, bytes/s; like ``carried`` empty unless it was watched.
+    carried : float64 (n_link,)
+        Bytes that went through, summed up over time.
+    """
+
+    bytes: Floats
+    peak: Floats
+    carried: Floats
+
+
 class FairWork(NamedTuple):
     """Scratch memory of `flexnet.kernels.fair.simulate_fair`."""
 
@@ -185,7 +223,7 @@ class FairWork(NamedTuple):
     server_load: Floats
     group_class: Ints
     first_ring: Ints
-    pair_class: npt.NDArray[np.int32]
+    path_class: npt.NDArray[np.int32]
     class_begin: Ints
     class_end: Ints
     class_weight: Ints
@@ -206,6 +244,8 @@ class FairWork(NamedTuple):
     flow_delay: Floats
     ring_link: npt.NDArray[np.int32]
     link_bytes: Floats
+    link_peak: Floats
+    link_carried: Floats
     link_left: Floats
     link_share: Floats
     link_least: Floats
@@ -226,41 +266,61 @@ class FairSimulator:
         Relative distance under which links fill together; 0 for exact.
     protocol : Protocol
         What the transport adds to fluid flows.
+    watch : bool
+        Keep the highest rate and the bytes of every link; ``window`` must be 0.
     """
 
     window: float = 0.0
     tolerance: float = 0.0
     protocol: Protocol = TCP
-    _room: tuple[int, ...] = (0,) * 7
+    watch: bool = False
+    _room: tuple[int, ...] = (0,) * 8
     _work: FairWork | None = None
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def seconds(self, tasks: TaskArrays, network: NetworkArrays, limit: float = np.inf) -> float:
+    def seconds(
+        self, tasks: TaskArrays, network: NetworkArrays, limit: float = np.inf, routes: FlowRoutes | None = None
+    ) -> float:
         """Iteration time in seconds; when it is above ``limit``, some time above ``limit``."""
-        return self._run(tasks, network, limit)[0]
+        return self._run(tasks, network, limit, routes)[0]
 
-    def timeline(self, tasks: TaskArrays, network: NetworkArrays) -> Timeline:
+    def timeline(self, tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes | None = None) -> Timeline:
         """Iteration time with the start and end of every task."""
-        seconds, work = self._run(tasks, network, np.inf)
+        seconds, work = self._run(tasks, network, np.inf, routes)
         n_task = len(tasks.kind)
         return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
 
-    def _run(self, tasks: TaskArrays, network: NetworkArrays, limit: float) -> tuple[float, FairWork]:
-        n_group = len(tasks.group_ptr) - 1
+    def link_loads(self, n_link: int) -> LinkLoads:
+        """What the links of the network simulated last had to do, ``n_link`` of them."""
+        assert self._work is not None
+        work = self._work
+        return LinkLoads(
+            work.link_bytes[:n_link].copy(), work.link_peak[:n_link].copy(), work.link_carried[:n_link].copy()
+        )
+
+    def _run(
+        self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
+    ) -> tuple[float, FairWork]:
+        if routes is None:
+            routes = FlowRoutes(tasks.place, NO_EDGES)
+        n_group, by_server = len(tasks.group_ptr) - 1, self.protocol.by_server
         if len(self._group_class) < n_group:
             self._group_class = np.zeros(2 * n_group, np.int64)
             self._work = None  # it would go on with the smaller array
-        n_ring, n_inc = ring_sizes(tasks, network, self._group_class)
-        n_flow = len(tasks.kind) + n_group * int(np.diff(network.ring_ptr).max(initial=1))
-        n_class = n_ring + min(len(tasks.kind), network.n_server**2)
-        needed = (len(tasks.kind), n_group, n_flow, n_class, n_inc, len(network.bandwidth), network.n_server)
-        work = self._reserve(needed)
-        return simulate_fair(tasks, network, self.protocol, self.window, self.tolerance, limit, work), work
+        n_ring, n_inc = ring_sizes(tasks, network, routes, by_server, self._group_class)
+        rings = 2 if by_server else int(np.diff(network.ring_ptr).max(initial=1))
+        n_flow = len(tasks.kind) + n_group * rings
+        n_path = len(network.route_ptr) - 1
+        n_class = n_ring + min(len(tasks.kind), n_path)
+        n_link = len(network.bandwidth)
+        work = self._reserve((len(tasks.kind), n_group, n_flow, n_class, n_inc, n_link, network.n_server, n_path))
+        protocol = self.protocol
+        return simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work), work
 
     def _reserve(self, needed: tuple[int, ...]) -> FairWork:
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
             self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
-            task, group, flow, n_class, inc, link, server = self._room
+            task, group, flow, n_class, inc, link, server, path = self._room
             self._work = FairWork(
                 heap_time=np.zeros(flow),
                 heap_id=np.zeros(flow, np.int64),
@@ -277,7 +337,7 @@ class FairSimulator:
                 server_load=np.zeros(server),
                 group_class=self._group_class,
                 first_ring=np.zeros(group, np.int64),
-                pair_class=np.zeros(server * server, np.int32),
+                path_class=np.zeros(path, np.int32),
                 class_begin=np.zeros(n_class, np.int64),
                 class_end=np.zeros(n_class, np.int64),
                 class_weight=np.zeros(n_class, np.int64),
@@ -298,6 +358,8 @@ class FairSimulator:
                 flow_delay=np.zeros(flow),
                 ring_link=np.zeros(inc, np.int32),
                 link_bytes=np.zeros(link),
+                link_peak=np.zeros(link if self.watch else 0),
+                link_carried=np.zeros(link if self.watch else 0),
                 link_left=np.zeros(link),
                 link_share=np.zeros(link),
                 link_least=np.zeros(link),

@@ -1,18 +1,18 @@
 """Recomputes what was published: rebuilds task graphs and re-prices recorded costs of a data directory.
 
-The directory has ``measurements/*.json``, ``taskgraphs/<Gbps><model>_<servers>.fbuf`` and ``costs/*.json``; whatever
-of these is there is used.
+The directory has ``measurements/*.json``, ``taskgraphs/<Gbps><model>_<servers>.fbuf``, ``costs/*.json``,
+``plans/*.fbuf`` and ``expected.json``; whatever of these is there is used.
 """
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
+from flexnet.cases import Case
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.export.convert import to_task_graph
@@ -21,6 +21,7 @@ from flexnet.measurement import read_measurement
 from flexnet.problem import Problem, make_problem
 from flexnet.published import Published, published_measurement, task_graph_case
 from flexnet.recover import recover_strategy
+from flexnet.replay_cases import replay_cases
 from flexnet.semantics import ORIGINAL, Semantics
 from flexnet.simulate import FifoSimulator, network_arrays
 from flexnet.strategy import Config, make_strategy
@@ -37,26 +38,6 @@ SEGMENT_BYTES = 1 << 20
 # Ring directions are random in the original (simulator.cc:1241): how far that may move a cost.
 COST_TOLERANCE = {"topoopt": 0.01, "fattree": 0.6, "fc": 0.6}
 RANDOM_DRAWS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One published value beside ours.
-
-    Parameters
-    ----------
-    name : str
-    ours, theirs, difference, tolerance : str
-        As they are to be shown, with units.
-    ok : bool
-    """
-
-    name: str
-    ours: str
-    theirs: str
-    difference: str
-    tolerance: str
-    ok: bool
 
 
 def validate(data: Path) -> Iterator[Case]:
@@ -77,6 +58,7 @@ def validate(data: Path) -> Iterator[Case]:
         yield _task_graph(path, data / "measurements")
     for path in costs:
         yield _cost(path, data / "measurements")
+    yield from replay_cases(data)
 
 
 def _problem(published: Published, measurements: Path, cluster: Cluster, semantics: Semantics = ORIGINAL) -> Problem:

@@ -5,7 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 
-from flexnet.simulate import NetworkArrays
+from flexnet.simulate import FlowRoutes, NetworkArrays
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 
 
@@ -37,6 +37,34 @@ def random_network(rng: np.random.Generator) -> NetworkArrays:
             ring_ptr[g + 1] = len(ring_hops) - 1
     ints = [np.array(a, np.int32) for a in (route_ptr, route, ring_ptr, ring_hops, ring_links)]
     return NetworkArrays(n, float(rng.choice([0.0, 1e-6, 1e-3])), np.array(bandwidth), *ints)
+
+
+def random_routes(rng, network: NetworkArrays, graph: TaskGraph, protocol) -> tuple[NetworkArrays, FlowRoutes]:
+    """A network whose pairs have two routes, and a route for every flow: of the routes there are, any.
+
+    The second route of a pair is that of another pair with other ends, which the engine need not know.
+    """
+    n = network.n_server
+    longest = [network.route[a:b] for a, b in itertools.pairwise(network.route_ptr)]
+    others = [longest[i] for i in np.where(rng.random(n * n) < 0.5, np.arange(n * n), rng.permutation(n * n))]
+    routes = [path if len(path) == 0 or len(other) == 0 else other for path, other in zip(longest, others, strict=True)]
+    both = longest + routes
+    ptr = np.concatenate([[0], np.cumsum([len(path) for path in both])]).astype(np.int32)
+
+    def pick(pair):
+        return pair + n * n * int(rng.integers(0, 2))
+
+    transfer = np.array([pick(p) if k == NOMINAL_COMM else 0 for k, p in zip(graph.kind, graph.place, strict=True)])
+    edge = []
+    for begin, end in itertools.pairwise(graph.group_ptr.tolist()):
+        members = graph.group[begin:end].tolist()
+        for i, member in enumerate(members):
+            if protocol.by_server:
+                edge += [pick(member * n + members[0]), pick(members[0] * n + member)]
+            else:
+                edge.append(pick(member * n + members[(i + 1) % len(members)]))
+    arrays = network._replace(route_ptr=ptr, route=np.concatenate(both).astype(np.int32))
+    return arrays, FlowRoutes(transfer.astype(np.int32), np.array(edge, np.int32))
 
 
 def random_graph(rng: np.random.Generator, n_server: int) -> TaskGraph:

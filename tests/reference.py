@@ -54,11 +54,32 @@ def route(network, src, dst):
     return list(network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]])
 
 
-def ring_paths(graph, network, task, direction=1):
+def links_of(network, number):
+    return list(network.route[network.route_ptr[number] : network.route_ptr[number + 1]])
+
+
+def server_paths(graph, network, task, routes):
+    """Links to and from the parameter server of an all-reduce, of every member's flow."""
+    members = [int(m) for m in graph.members(task)]
+    start = int(graph.group_ptr[graph.place[task]])
+    if routes is not None:
+        return [
+            [links_of(network, routes.edge[2 * (start + i) + back]) for i in range(len(members))] for back in (0, 1)
+        ]
+    to = [route(network, m, members[0]) for m in members]
+    return [to, [route(network, members[0], m) for m in members]]
+
+
+def ring_paths(graph, network, task, direction=1, routes=None, by_index=False):
     """For every ring of an all-reduce, the links of every member's flow; and whether they are rings of the topology."""
     members = [int(m) for m in graph.members(task)]
     n = len(members)
     first, last = network.ring_ptr[n], network.ring_ptr[n + 1]
+    if first == last and routes is not None:
+        start = int(graph.group_ptr[graph.place[task]])
+        return [[links_of(network, routes.edge[start + i]) for i in range(n)]], False
+    if by_index and first < last:
+        members = list(range(n))
     if first == last:
         order = [(k * direction) % n for k in range(n)]
         return [[route(network, members[m], members[(m + direction) % n]) for m in order]], False
@@ -178,8 +199,11 @@ def ring_rounds(n, size, small):
     return (1, size / n) if size <= small * 2 * (n - 1) else (2 * (n - 1), factor * size)
 
 
-def fair(graph: TaskGraph, network, protocol=FLUID):
-    """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too."""
+def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
+    """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too.
+
+    ``routes`` (`flexnet.simulate.FlowRoutes`) says which route of the network every flow takes.
+    """
     waiting = defaultdict(int)
     for t in range(graph.n_task):
         for s in graph.successors(t):
@@ -198,6 +222,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID):
     def release(t):
         if graph.kind[t] == NOMINAL_COMM:
             links = route(network, *divmod(int(graph.place[t]), network.n_server))
+            if routes is not None:
+                links = links_of(network, routes.transfer[t])
             size = float(graph.bytes[t])
             flows.append({"links": links, "left": size, "done": ("end", t), "weight": 1.0})
             flows[-1]["delay"] = delay([links], size, 1)
@@ -205,6 +231,11 @@ def fair(graph: TaskGraph, network, protocol=FLUID):
             timers.append((now + graph.seconds[t], ("rings", t)))
         else:
             queues[int(graph.place[t])].append((now, 2 * graph.op[t] + graph.kind[t], len(queues), t))
+
+    def start_phase(paths, t, what):
+        size = float(graph.bytes[t])
+        flows.append({"links": [link for path in paths for link in path], "left": size, "done": (what, t)})
+        flows[-1].update(weight=protocol.ring_weight, delay=delay(paths, size, 1))
 
     for t in range(graph.n_task):
         if waiting[t] == 0:
@@ -233,14 +264,20 @@ def fair(graph: TaskGraph, network, protocol=FLUID):
             if what == "rings":
                 ends[t] = now
                 n = len(graph.members(t))
-                if n > 1:
-                    rings, _ = ring_paths(graph, network, t)
+                if n > 1 and protocol.by_server:
+                    to, _ = server_paths(graph, network, t, routes)
+                    start_phase(to, t, "gathered")
+                elif n > 1:
+                    rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index)
                     for ring in rings:
                         links = [link for path in ring for link in path]
                         rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol.small_packet_bytes)
                         size /= len(rings)
                         flows.append({"links": links, "left": size, "done": ("ring", t)})
                         flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, size, rounds))
+                continue
+            if what == "gathered":
+                start_phase(server_paths(graph, network, t, routes)[1], t, "ring")
                 continue
             ends[t] = now
             if what == "ring":
@@ -252,6 +289,30 @@ def fair(graph: TaskGraph, network, protocol=FLUID):
                 waiting[s] -= 1
                 if waiting[s] == 0:
                     release(s)
+
+
+def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None):
+    """Bytes every link has to carry: of each flow, its demand on every hop."""
+    total = [0.0] * len(network.bandwidth)
+
+    def add(path, size):
+        for link in path:
+            total[link] += size
+
+    for t in range(graph.n_task):
+        size = float(graph.bytes[t])
+        if graph.kind[t] == NOMINAL_COMM:
+            pair = divmod(int(graph.place[t]), network.n_server)
+            add(route(network, *pair) if routes is None else links_of(network, routes.transfer[t]), size)
+        elif graph.kind[t] == ALLREDUCE and (n := len(graph.members(t))) > 1:
+            if protocol.by_server:
+                rings = server_paths(graph, network, t, routes)
+            else:
+                rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index)
+                size = ring_rounds(n, size, protocol.small_packet_bytes)[1] / len(rings)
+            for path in (path for ring in rings for path in ring):
+                add(path, size)
+    return total
 
 
 class Tasks(NamedTuple):

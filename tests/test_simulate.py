@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_cases import random_graph, random_network
-from reference import fair, fifo
+from random_cases import random_graph, random_network, random_routes
+from reference import fair, fifo, link_bytes
 
 from flexnet.protocol import FLUID, PACKET
 from flexnet.semantics import CORRECTED, ORIGINAL
@@ -41,6 +41,44 @@ def test_fair_sharing_equals_its_reference(seed, protocol):
     seconds, ends = fair(graph, network, protocol)
     assert timeline.seconds == pytest.approx(seconds, rel=1e-9)
     assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+
+
+BY_INDEX = PACKET._replace(rings_by_index=True)
+BY_SERVER = PACKET._replace(by_server=True, ring_weight=1.0)
+
+
+@given(seeds, st.sampled_from([FLUID, PACKET, BY_INDEX, BY_SERVER]), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_other_protocols_and_drawn_paths_equal_the_reference(seed, protocol, drawn):
+    rng, network, graph = case(seed)
+    if protocol.by_server:
+        network = network._replace(ring_ptr=np.zeros_like(network.ring_ptr))
+    routes = None
+    if drawn:
+        network, routes = random_routes(rng, network, graph, protocol)
+    timeline = FairSimulator(protocol=protocol).timeline(graph.arrays(), network, routes)
+    seconds, ends = fair(graph, network, protocol, routes)
+    assert timeline.seconds == pytest.approx(seconds, rel=1e-9)
+    assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+
+
+@given(seeds, st.sampled_from([FLUID, PACKET, BY_SERVER]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_links_carry_what_flows_ask_for_and_never_more_than_they_can(seed, protocol, drawn):
+    rng, network, graph = case(seed)
+    if protocol.by_server:
+        network = network._replace(ring_ptr=np.zeros_like(network.ring_ptr))
+    routes = None
+    if drawn:
+        network, routes = random_routes(rng, network, graph, protocol)
+    simulator = FairSimulator(protocol=protocol, watch=True)
+    simulator.seconds(graph.arrays(), network, np.inf, routes)
+    loads = simulator.link_loads(len(network.bandwidth))
+    asked = np.array(link_bytes(graph, network, protocol, routes))
+    assert loads.bytes == pytest.approx(asked, rel=1e-9)
+    assert loads.carried == pytest.approx(asked, rel=1e-9, abs=1e-3)
+    assert (loads.peak <= network.bandwidth * (1 + 1e-9)).all()
+    assert ((loads.peak > 0) == (asked > 0)).all()
 
 
 @given(seeds)

@@ -24,6 +24,7 @@ from flexnet.units import gbps_to_bytes_per_s
 from flexnet.validate import SEGMENT_BYTES, Case, validate
 
 
+@pytest.mark.compiled
 def test_everything_published_is_recomputed(shared_data: Path) -> None:
     cases = list(validate(shared_data))
     assert [case.name for case in cases if not case.ok] == []
@@ -179,7 +180,9 @@ def test_other_operators_are_caught(data: Path, started, monkeypatch: pytest.Mon
     assert (case.ok, case.difference) == (False, "differ: operators")
 
 
-@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random"])
+@pytest.mark.parametrize(
+    "topology", ["topoopt", "fattree", pytest.param("random", marks=pytest.mark.compiled)]
+)  # 200 draws
 def test_our_own_cost_is_recomputed_and_a_changed_one_caught(topology: str, data: Path, started) -> None:
     ready = started(topology)
     (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()

@@ -27,12 +27,14 @@ Ids = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 
 
-def check_file(file: TaskGraphFile) -> None:
+def check_file(file: TaskGraphFile, *, network: bool = True) -> None:
     """Say whether a task graph file can be simulated.
 
     Parameters
     ----------
     file : TaskGraphFile
+    network : bool
+        Whether its links, routes and rings matter too.
 
     Raises
     ------
@@ -46,6 +48,8 @@ def check_file(file: TaskGraphFile) -> None:
     _check_transfers(file, task, source, target)
     _check_groups(file)
     _check_order(file)
+    if not network:
+        return
     check_links(file)
     check_routes(file)
     check_rings(file, np.unique(_group_sizes(file)))

@@ -8,10 +8,12 @@ from flexnet.export._taskgraph_fb import DeviceType, SimTaskType
 from flexnet.export.check import allreduce_members, lookup, successor_positions, transfers
 from flexnet.export.check_network import path_lengths
 from flexnet.export.file import TaskGraphFile
+from flexnet.export.root_order import root_ranks
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 from flexnet.topology.base import Network, Topology, connect
+from flexnet.topology.paths import Paths
 
-__all__ = ["to_network", "to_task_graph"]
+__all__ = ["to_network", "to_paths", "to_task_graph"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -26,7 +28,8 @@ def to_task_graph(file: TaskGraphFile) -> TaskGraph:
     Returns
     -------
     TaskGraph
-        Times to float32 precision, operators unknown (-1).  Devices of the file that no task uses are dropped.
+        Times to float32 precision, operators unknown (-1), ranks of the packet simulator
+        (`flexnet.export.root_order`).  Devices of the file that no task uses are dropped.
 
     Raises
     ------
@@ -59,6 +62,7 @@ def to_task_graph(file: TaskGraphFile) -> TaskGraph:
         group_ptr=group_ptr.astype(np.int32),
         group=group.astype(np.int32),
         op=np.full(len(tasks.kind), -1, np.int32),
+        rank=root_ranks(tasks.id, np.bincount(succ, minlength=len(tasks.kind)) > 0),
     )
 
 
@@ -112,6 +116,42 @@ def _routes(file: TaskGraphFile, link_id: npt.NDArray[np.int32]) -> tuple[npt.ND
     first = routes.hop_ptr[routes.path_ptr[route]]
     at = np.repeat(first - ptr[pair], counts[pair]) + np.arange(ptr[-1])
     return ptr.astype(np.int32), link_id[routes.hop[at], routes.hop[at + 1]]
+
+
+def to_paths(file: TaskGraphFile, network: Network) -> Paths:
+    """All alternatives of all routes of a file, with their chances.
+
+    Parameters
+    ----------
+    file : TaskGraphFile
+    network : Network
+        Made of it by `to_network`.
+
+    Raises
+    ------
+    FlexNetError
+        If the chance of a path that has alternatives is not above 0.
+    """
+    routes, n = file.routes, file.n_server
+    route = np.repeat(np.arange(len(routes.source)), np.diff(routes.path_ptr))
+    n_hop = np.diff(routes.hop_ptr)
+    used = np.flatnonzero((n_hop > 1) & (routes.source != routes.target)[route])
+    pair = routes.source[route[used]] * n + routes.target[route[used]]
+    used, pair = used[np.argsort(pair, kind="stable")], np.sort(pair)
+    counts = np.bincount(pair, minlength=n * n)
+    chance = np.where(counts[pair] > 1, routes.chance[used].astype(np.float64), 1.0)
+    bad = ~(np.isfinite(chance) & (chance > 0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        source, target = divmod(int(pair[at]), n)
+        raise FlexNetError(
+            f"{file.source}: a path of route {source} -> {target} has chance {chance[at]:g}; the chance of an "
+            "alternative is above 0"
+        )
+    hop_ptr = np.concatenate([[0], np.cumsum(n_hop[used] - 1)])
+    at_hop = np.repeat(routes.hop_ptr[used] - hop_ptr[:-1], n_hop[used] - 1) + np.arange(hop_ptr[-1])
+    link = network.link_id[routes.hop[at_hop], routes.hop[at_hop + 1]]
+    return Paths(n, np.concatenate([[0], np.cumsum(counts)]), chance, hop_ptr, link)
 
 
 def _rings(file: TaskGraphFile) -> dict[int, tuple[tuple[int, ...], ...]]:

@@ -15,12 +15,14 @@ from flexnet.export.verify import MAX_FILE_BYTES, Tables, verify
 __all__ = ["decode", "read_taskgraph"]
 
 
-def read_taskgraph(path: str | Path) -> TaskGraphFile:
+def read_taskgraph(path: str | Path, *, network: bool = True) -> TaskGraphFile:
     """Read a task graph file, ours or the original's, believing nothing in it.
 
     Parameters
     ----------
     path : str or Path
+    network : bool
+        Whether the file's links, routes and rings are wanted too; if not, they may make no sense.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def read_taskgraph(path: str | Path) -> TaskGraphFile:
     from a server to itself, several devices for one pair of servers, vectors of rings, links and routes left out.
     """
     file = decode(_read(Path(path)), str(path))
-    check_file(file)
+    check_file(file, network=network)
     return file
 
 

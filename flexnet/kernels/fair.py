@@ -51,15 +51,34 @@ def _pop(times, ids, n):  # type: ignore[no-untyped-def]
     return n
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _edge_path(tasks, network, routes, start, n, m, phase):  # type: ignore[no-untyped-def]
+    """Path of edge ``m`` of a collective whose ``n`` members begin at ``start``: to the next member of a ring.
+
+    Of a parameter server (``phase`` 0 and 1): from member ``m`` to the first one, and back.
+    """
+    if routes.edge.shape[0] > 0:
+        return routes.edge[start + m] if phase < 0 else routes.edge[2 * (start + m) + phase]
+    group = tasks.group
+    if phase < 0:
+        return group[start + m] * network.n_server + group[start + (m + 1) % n]
+    if phase == 0:
+        return group[start + m] * network.n_server + group[start]
+    return group[start] * network.n_server + group[start + m]
+
+
 @njit(cache=True, error_model="numpy")
-def ring_sizes(tasks, network, group_class):  # type: ignore[no-untyped-def]
+def ring_sizes(tasks, network, routes, by_server, group_class):  # type: ignore[no-untyped-def]
     """Find equal groups, and how much room their rings need.
 
-    ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members.  Returns the
-    number of rings over distinct groups, and of links over all edges of these rings.
+    ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members and paths.
+    Returns the number of rings over distinct groups, and of links over all edges of these rings; ``by_server`` says
+    that parameter servers are used instead of rings, which have two phases.
     """
     group_ptr, group, route_ptr = tasks.group_ptr, tasks.group, network.route_ptr
     ring_ptr, ring_hops, n_server = network.ring_ptr, network.ring_hops, network.n_server
+    edge = routes.edge
+    per_member = edge.shape[0] // max(group.shape[0], 1)
     n_ring = 0
     n_link = 0
     for c in range(group_ptr.shape[0] - 1):
@@ -69,9 +88,14 @@ def ring_sizes(tasks, network, group_class):  # type: ignore[no-untyped-def]
         for d in range(c):
             if group_class[d] != d or group_ptr[d + 1] - group_ptr[d] != n:
                 continue
+            other = group_ptr[d]
             equal = True
             for m in range(n):
-                if group[group_ptr[d] + m] != group[start + m]:
+                if group[other + m] != group[start + m]:
+                    equal = False
+                    break
+            for m in range(n * per_member if equal else 0):
+                if edge[other * per_member + m] != edge[start * per_member + m]:
                     equal = False
                     break
             if equal:
@@ -79,20 +103,21 @@ def ring_sizes(tasks, network, group_class):  # type: ignore[no-untyped-def]
                 break
         if group_class[c] < c or n == 1:
             continue
-        rings = ring_ptr[n + 1] - ring_ptr[n]
+        rings = 0 if by_server else ring_ptr[n + 1] - ring_ptr[n]
         if rings > 0:
             n_link += n * ((ring_hops[ring_ptr[n + 1]] - ring_hops[ring_ptr[n]]) // n_server)
         else:
-            rings = 1
-            for m in range(n):
-                pair = group[start + m] * n_server + group[start + (m + 1) % n]
-                n_link += route_ptr[pair + 1] - route_ptr[pair]
+            rings = 2 if by_server else 1
+            for r in range(rings):
+                for m in range(n):
+                    path = _edge_path(tasks, network, routes, start, n, m, r if by_server else -1)
+                    n_link += route_ptr[path + 1] - route_ptr[path]
         n_ring += rings
     return n_ring, n_link
 
 
 @njit(cache=True, error_model="numpy")
-def _lay_out_rings(tasks, network, work):  # type: ignore[no-untyped-def]
+def _lay_out_rings(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Make the ring classes: links of all edges of every ring of every distinct group.  Returns their number."""
     group_ptr, group, group_class = tasks.group_ptr, tasks.group, work.group_class
     route_ptr, route, ring_links = network.route_ptr, network.route, network.ring_links
@@ -105,20 +130,23 @@ def _lay_out_rings(tasks, network, work):  # type: ignore[no-untyped-def]
         if group_class[c] < c or n == 1:
             continue
         work.first_ring[c] = n_class
-        rings = ring_ptr[n + 1] - ring_ptr[n]
-        for r in range(ring_ptr[n], ring_ptr[n] + max(rings, 1)):
+        rings = 0 if protocol.by_server else ring_ptr[n + 1] - ring_ptr[n]
+        n_new = rings if rings > 0 else (2 if protocol.by_server else 1)
+        for r in range(n_new):
             work.class_begin[n_class] = n_inc
             longest = 0
             for m in range(n):
                 if rings == 0:
-                    pair = group[start + m] * n_server + group[start + (m + 1) % n]
-                    hops = route_ptr[pair + 1] - route_ptr[pair]
+                    path = _edge_path(tasks, network, routes, start, n, m, r if protocol.by_server else -1)
+                    hops = route_ptr[path + 1] - route_ptr[path]
                     for h in range(hops):
-                        work.ring_link[n_inc + h] = route[route_ptr[pair] + h]
+                        work.ring_link[n_inc + h] = route[route_ptr[path] + h]
                 else:
-                    hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
+                    ring = ring_ptr[n] + r
+                    hops = (ring_hops[ring + 1] - ring_hops[ring]) // n_server
+                    first = m if protocol.rings_by_index else group[start + m]
                     for h in range(hops):
-                        work.ring_link[n_inc + h] = ring_links[ring_hops[r] + group[start + m] * hops + h]
+                        work.ring_link[n_inc + h] = ring_links[ring_hops[ring] + first * hops + h]
                 n_inc += hops
                 longest = max(longest, hops)
             work.class_end[n_class] = n_inc
@@ -128,12 +156,15 @@ def _lay_out_rings(tasks, network, work):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _ring_rounds(n, size, small_packet):  # type: ignore[no-untyped-def]
+def _ring_rounds(n, size, small_packet, by_server):  # type: ignore[no-untyped-def]
     """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in all of them.
 
     2(n-1) rounds of size/n; small ones run in a single round, of all these bytes below ``small_packet`` per server
-    and of size/n between that and 2(n-1) packets (reference/packet-simulator.md section 3.2).
+    and of size/n between that and 2(n-1) packets (reference/packet-simulator.md section 3.2).  A phase of a parameter
+    server is one round of everything.
     """
+    if by_server:
+        return 1, 1.0 * size
     if size < small_packet * n:
         return 1, 2.0 * (n - 1) / n * size
     if size <= 2 * (n - 1) * small_packet:
@@ -142,7 +173,7 @@ def _ring_rounds(n, size, small_packet):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _load(tasks, network, small_packet, work):  # type: ignore[no-untyped-def]
+def _load(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Bytes every link carries, in ``work.link_bytes``; returns a time no schedule can beat.
 
     None ends before the busiest server has computed and the busiest link has carried its bytes.
@@ -156,15 +187,17 @@ def _load(tasks, network, small_packet, work):  # type: ignore[no-untyped-def]
         if kind[t] <= BACKWARD:
             compute[place[t]] += tasks.seconds[t]
         elif kind[t] == NOMINAL_COMM:
-            for i in range(route_ptr[place[t]], route_ptr[place[t] + 1]):
+            path = routes.transfer[t]
+            for i in range(route_ptr[path], route_ptr[path + 1]):
                 load[route[i]] += bytes_[t]
         else:
             c = place[t]
             n = group_ptr[c + 1] - group_ptr[c]
             if n > 1:
-                rings = max(ring_ptr[n + 1] - ring_ptr[n], 1)
+                rings = 2 if protocol.by_server else max(ring_ptr[n + 1] - ring_ptr[n], 1)
                 first = work.first_ring[work.group_class[c]]
-                share = _ring_rounds(n, bytes_[t], small_packet)[1] / rings
+                share = _ring_rounds(n, bytes_[t], protocol.small_packet_bytes, protocol.by_server)[1]
+                share /= 1 if protocol.by_server else rings
                 for r in range(first, first + rings):
                     for i in range(work.class_begin[r], work.class_end[r]):
                         load[work.ring_link[i]] += share
@@ -266,8 +299,32 @@ def _share(route, bandwidth, tolerance, n_active, n_ring, ring_weight, work):  #
         n_open = kept
 
 
+@njit(cache=True, error_model="numpy", inline="always")
+def _serve(network, work, c, n_ring, now):  # type: ignore[no-untyped-def]
+    """Serve the flows of class ``c`` until ``now``; count what its links carry if that is watched."""
+    elapsed = now - work.class_since[c]
+    work.class_served[c] += work.class_rate[c] * elapsed
+    if work.link_carried.shape[0] > 0:
+        carried = work.class_rate[c] * work.class_weight[c] * elapsed
+        for i in range(work.class_begin[c], work.class_end[c]):
+            work.link_carried[work.ring_link[i] if c < n_ring else network.route[i]] += carried
+
+
 @njit(cache=True, error_model="numpy")
-def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
+def _watch(network, work, n_active, n_ring):  # type: ignore[no-untyped-def]
+    """Keep the highest rate every link has had."""
+    total = work.link_share
+    total[:] = 0.0
+    for a in range(n_active):
+        c = work.active[a]
+        for i in range(work.class_begin[c], work.class_end[c]):
+            total[work.ring_link[i] if c < n_ring else network.route[i]] += work.class_rate[c] * work.class_weight[c]
+    for link in range(work.link_peak.shape[0]):
+        work.link_peak[link] = max(work.link_peak[link], total[link])
+
+
+@njit(cache=True, error_model="numpy")
+def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
 
     A transfer is a fluid flow over the links of its route.  A ring all-reduce is one coflow per ring: all its edges
@@ -285,6 +342,8 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
     ----------
     tasks : flexnet.taskgraph.TaskArrays
     network : flexnet.simulate.NetworkArrays
+    routes : flexnet.simulate.FlowRoutes
+        Which of the network's routes every transfer, and every edge of a collective, takes.
     protocol : flexnet.protocol.Protocol
     window : float
         Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
@@ -300,7 +359,8 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
     -------
     float
         End of the last task, or a value above ``limit``; ``work.start`` and ``work.end`` hold every task's times,
-        ``work.link_bytes`` what every link carries.
+        ``work.link_bytes`` what every link is asked to carry.  With ``window`` 0, ``work.link_peak`` and
+        ``work.link_carried`` receive every link's highest rate and the bytes it did carry, unless they are empty.
     """
     kind, place, seconds, bytes_, rank = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.rank
     n_pred, succ_ptr, succ, group_ptr = tasks.n_pred, tasks.succ_ptr, tasks.succ, tasks.group_ptr
@@ -308,7 +368,7 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
     times, ids, waiting, start, end = work.heap_time, work.heap_id, work.waiting, work.start, work.end
     queue_ptr, queue_len, queue = work.queue_ptr, work.queue_len, work.queue
     queue_time, queue_rank, running, wake = work.queue_time, work.queue_rank, work.running, work.wake
-    group_class, first_ring, pair_class = work.group_class, work.first_ring, work.pair_class
+    group_class, first_ring, path_class = work.group_class, work.first_ring, work.path_class
     class_weight, class_rate, class_served = work.class_weight, work.class_rate, work.class_served
     class_head, class_next_end, class_hops = work.class_head, work.class_next_end, work.class_hops
     class_finish = work.class_finish
@@ -323,16 +383,19 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
     n_task = kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
 
-    n_ring = _lay_out_rings(tasks, network, work)
+    n_ring = _lay_out_rings(tasks, network, routes, protocol, work)
     packet_bytes, round_trips, ring_weight = protocol.packet_bytes, protocol.round_trips, protocol.ring_weight
-    bound = _load(tasks, network, protocol.small_packet_bytes, work)
+    by_server, transfer_path = protocol.by_server, routes.transfer
+    bound = _load(tasks, network, routes, protocol, work)
     if bound > limit:
         return bound
     n_class = n_ring
     class_weight[:n_ring] = 0
     class_listed[:n_ring] = False
     class_head[:n_ring] = -1
-    pair_class[:] = -1
+    path_class[:] = -1
+    work.link_peak[:] = 0.0
+    work.link_carried[:] = 0.0
     link_users[:] = 0
     queue_ptr[:] = 0
     queue_len[:] = 0
@@ -379,16 +442,17 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
                 item = ids[0]
                 n_heap = _pop(times, ids, n_heap)
                 if item >= 2 * n_task:  # a transfer or the rings of an all-reduce start
-                    task = item - 2 * n_task
+                    task = item - 2 * n_task if item < 3 * n_task else item - 3 * n_task
                     if kind[task] == NOMINAL_COMM:
-                        c = pair_class[place[task]]
+                        path = transfer_path[task]
+                        c = path_class[path]
                         if c < 0:
                             c = n_class
                             n_class += 1
-                            pair_class[place[task]] = c
-                            class_begin[c] = route_ptr[place[task]]
-                            class_end[c] = route_ptr[place[task] + 1]
-                            class_hops[c] = route_ptr[place[task] + 1] - route_ptr[place[task]]
+                            path_class[path] = c
+                            class_begin[c] = route_ptr[path]
+                            class_end[c] = route_ptr[path + 1]
+                            class_hops[c] = route_ptr[path + 1] - route_ptr[path]
                             class_weight[c] = 0
                             class_listed[c] = False
                             class_head[c] = -1
@@ -402,11 +466,15 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
                         finish = max(finish, now)
                         c = place[task]
                         n = group_ptr[c + 1] - group_ptr[c]
-                        n_new = max(ring_ptr[n + 1] - ring_ptr[n], 1) if n > 1 else 0
-                        first = first_ring[group_class[c]]
-                        rounds, size = _ring_rounds(n, bytes_[task], protocol.small_packet_bytes)
+                        n_new = 0
+                        if n > 1:
+                            n_new = 1 if by_server else max(ring_ptr[n + 1] - ring_ptr[n], 1)
+                        first = first_ring[group_class[c]] + (1 if item >= 3 * n_task else 0)
+                        rounds, size = _ring_rounds(n, bytes_[task], protocol.small_packet_bytes, by_server)
                         size /= max(n_new, 1)
                         what = n_task + task
+                        if by_server and item < 3 * n_task:
+                            what = 3 * n_task + task  # when all have sent to the first member, it sends back
                     for c in range(first, first + n_new):
                         weight = ring_weight if c < n_ring else 1.0
                         narrowest = np.inf
@@ -419,7 +487,7 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
                                 active[n_active] = c
                                 n_active += 1
                         else:
-                            class_served[c] += class_rate[c] * (now - class_since[c])
+                            _serve(network, work, c, n_ring, now)
                         class_since[c] = now
                         class_weight[c] += 1
                         provisional = np.inf  # until rates are solved: an equal share of the narrowest link
@@ -482,7 +550,7 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
         for a in range(n_active):
             c = active[a]
             if class_weight[c] > 0:
-                class_served[c] += class_rate[c] * (now - class_since[c])
+                _serve(network, work, c, n_ring, now)
                 class_since[c] = now
                 if class_finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
                     target = max(class_served[c], class_next_end[c]) * (1.0 + SAME_TIME)
@@ -498,6 +566,8 @@ def simulate_fair(tasks, network, protocol, window, tolerance, limit, work):  # 
         next_end = np.inf
         if n_active > 0:
             _share(route, bandwidth, tolerance, n_active, n_ring, ring_weight, work)
+            if work.link_peak.shape[0] > 0:
+                _watch(network, work, n_active, n_ring)
         for a in range(n_active):
             c = active[a]
             if window > 0.0 and class_next_end[c] <= class_served[c] + class_rate[c] * window:

@@ -7,7 +7,7 @@ overflows, so compiled and interpreted runs draw the same numbers.
 import numpy as np
 from numba import njit
 
-__all__ = ["coin_routes", "coin_table", "hops_from", "hops_to_servers", "shortest"]
+__all__ = ["coin_routes", "coin_table", "draw_shortest", "hops_from", "hops_to_servers", "shortest"]
 
 MASK = 0xFFFFFFFF
 
@@ -118,6 +118,59 @@ def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
                 at += 1
                 node = neighbor[link]
     return route_ptr, route
+
+
+@njit(cache=True)
+def draw_shortest(ptr, neighbor, source, target, seed):  # type: ignore[no-untyped-def]
+    """One shortest route for every flow, every next hop drawn uniformly from those that lead nearer (ECMP).
+
+    Parameters
+    ----------
+    ptr : int32 (n_node + 1,)
+    neighbor : int32 (n_link,)
+    source, target : int64 (n_flow,)
+        Grouped by target, or one search is made for every flow.
+    seed : int
+        1..2**32-1.
+
+    Returns
+    -------
+    route_ptr : int32 (n_flow + 1,)
+    route : int32
+        Link ids; empty for flows within a server and unreachable targets.
+    """
+    n_node = ptr.shape[0] - 1
+    n_flow = source.shape[0]
+    hops = np.full(n_node, -1, np.int32)
+    queue = np.empty(n_node, np.int32)
+    route_ptr = np.zeros(n_flow + 1, np.int32)
+    route = np.empty(4 * n_flow, np.int32)
+    total = 0
+    state = seed
+    for f in range(n_flow):
+        if f == 0 or target[f] != target[f - 1]:
+            hops_from(ptr, neighbor, target[f], hops, queue)
+        node = source[f]
+        while total + hops[node] > route.shape[0]:
+            larger = np.empty(2 * route.shape[0], np.int32)
+            larger[:total] = route[:total]
+            route = larger
+        for left in range(hops[node] - 1, -1, -1):
+            nearer = 0
+            for link in range(ptr[node], ptr[node + 1]):
+                nearer += hops[neighbor[link]] == left
+            state = _draw(state)
+            pick = (state * nearer) >> 32
+            for link in range(ptr[node], ptr[node + 1]):
+                if hops[neighbor[link]] == left:
+                    if pick == 0:
+                        route[total] = link
+                        node = neighbor[link]
+                        break
+                    pick -= 1
+            total += 1
+        route_ptr[f + 1] = total
+    return route_ptr, route[:total].copy()
 
 
 @njit(cache=True)

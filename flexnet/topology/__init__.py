@@ -6,6 +6,7 @@ from flexnet.topology.demand import Demand
 from flexnet.topology.fattree import fat_tree
 from flexnet.topology.full_mesh import full_mesh
 from flexnet.topology.matching import add_matchings, match
+from flexnet.topology.paths import Drawn, Paths, draw_shortest
 from flexnet.topology.random_graph import random_graph
 from flexnet.topology.routing import (
     all_shortest_paths,
@@ -14,12 +15,15 @@ from flexnet.topology.routing import (
     routes_for,
     shortest_routes,
 )
+from flexnet.topology.tiers import kary_fat_tree, kary_ports, leaf_spine
 from flexnet.topology.topoopt import build_topoopt
 from flexnet.topology.totient import divisors, select_jumps, totient_jumps
 
 __all__ = [
     "Demand",
+    "Drawn",
     "Network",
+    "Paths",
     "Routes",
     "Topology",
     "add_matchings",
@@ -31,8 +35,12 @@ __all__ = [
     "coin_table",
     "connect",
     "divisors",
+    "draw_shortest",
     "fat_tree",
     "full_mesh",
+    "kary_fat_tree",
+    "kary_ports",
+    "leaf_spine",
     "match",
     "random_graph",
     "routes_for",

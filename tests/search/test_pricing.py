@@ -29,7 +29,7 @@ def tower_strategy(problem):
     return make_strategy(problem, [spread, Config((1, 1), (2,)), order, spread, spread])
 
 
-@pytest.mark.parametrize("segment", [0, 100])
+@pytest.mark.parametrize("segment", [0, 100_000])
 @pytest.mark.parametrize("semantics", PRESETS)
 def test_a_price_is_the_simulated_time_of_the_built_graph(semantics, segment):
     problem = problem_of(tower(), Cluster(4), PRESETS[semantics])

@@ -1,0 +1,156 @@
+"""Replays every task graph whose iteration time at packet level is known, and compares.
+
+``expected.json`` of a data directory has these times in ms:
+
+* ``packet_simulator``: name of a task graph -> time on an ideal switch;
+* ``packet_simulator_runs``: network -> name -> time, where a network is a star, a fat-tree ``k=<ports>``, a full mesh
+  ``fc``, or flat (as in the file), and a name may end in ``at <Gbps> Gbps``;
+* ``plans``: name of a file in ``plans/`` -> ``packet``, on the network of the file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from flexnet.cases import Case
+from flexnet.errors import FlexNetError
+from flexnet.export.convert import to_network, to_paths, to_task_graph
+from flexnet.export.file import TaskGraphFile
+from flexnet.export.reader import read_taskgraph
+from flexnet.protocol import PACKET
+from flexnet.replay import Fabric, replay
+from flexnet.topology import connect, fat_tree, full_mesh, kary_fat_tree
+from flexnet.units import gbps_to_bytes_per_s
+
+__all__ = ["replay_cases"]
+
+LATENCY = 1e-6  # of the packet simulator's runs (reference/packet-simulator.md section 1), seconds per hop
+DRAWS = 5
+# Percent: of each case, and of the mean of absolute errors.
+TOLERANCES = {"star": (11.0, 2.2), "kary": (15.0, 5.0), "fc": (11.0, 2.2), "flat": (8.0, None), "plans": (8.0, None)}
+# The simulator these are compared with starts rings at indices.
+PROTOCOL = PACKET._replace(rings_by_index=True)
+
+_NAME = re.compile(r"(?P<name>\S+?)(\s+at\s+(?P<at>[0-9.]+)\s*Gbps)?", re.IGNORECASE)
+_GBPS = re.compile(r"(?P<gbps>[0-9]+(\.[0-9]+)?)[a-z]")
+_PORTS = re.compile(r"\bk\s*=\s*(?P<ports>[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One known time: where the task graph is, on what network it ran, and how long that took."""
+
+    path: Path
+    kind: str
+    ports: int | None
+    gbps: float | None
+    ms: float
+
+
+def replay_cases(data: Path) -> Iterator[Case]:
+    """Compare every replay that ``data/expected.json`` has a time for and whose task graph is there.
+
+    Raises
+    ------
+    FlexNetError
+        If a file is damaged.
+    """
+    path = data / "expected.json"
+    if not path.is_file():
+        return
+    try:
+        expected = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise FlexNetError(f"cannot read {path}: {error}") from error
+    if not isinstance(expected, dict):
+        raise FlexNetError(f"{path} must be a JSON object")
+    for title, runs in _groups(data, expected):
+        errors = []
+        for run in runs:
+            ours = _replayed_ms(run)
+            errors.append(100.0 * (ours / run.ms - 1.0))
+            limit = TOLERANCES[run.kind][0]
+            name = f"replay {title}: {run.path.stem}"
+            yield _case(name, f"{ours:.3f} ms", f"{run.ms:.3f} ms", errors[-1], limit)
+        mean_limit = TOLERANCES[runs[0].kind][1] if runs else None
+        if mean_limit is not None:
+            mean = float(np.mean(np.abs(errors)))
+            yield _case(f"replay {title}: mean error", f"{len(errors)} graphs", "", mean, mean_limit)
+
+
+def _case(name: str, ours: str, theirs: str, percent: float, limit: float) -> Case:
+    return Case(name, ours, theirs, f"{percent:+.2f} %", f"{limit:g} %", abs(percent) <= limit)
+
+
+def _groups(data: Path, expected: Mapping[str, Any]) -> Iterator[tuple[str, list[_Run]]]:
+    """Known times by network, in the order of the file."""
+    graphs, plans = data / "taskgraphs", data / "plans"
+    yield "star, published", _runs(expected.get("packet_simulator"), "star", None, graphs)
+    networks = expected.get("packet_simulator_runs")
+    for network, times in (networks if isinstance(networks, dict) else {}).items():
+        kind = _kind(network)
+        if kind is not None:
+            ports = _PORTS.search(network)
+            title = network.split(" (")[0]
+            yield title, _runs(times, kind, int(ports["ports"]) if ports else None, graphs, plans)
+    yield "plans", _runs(expected.get("plans"), "plans", None, plans)
+
+
+def _kind(network: str) -> str | None:
+    """Kind of a network by its name in ``packet_simulator_runs``; None if it has none."""
+    for word, kind in (("star", "star"), ("ideal", "star"), ("fat", "kary"), ("fc", "fc"), ("mesh", "fc")):
+        if network.lower().startswith(word):
+            return kind
+    return "flat" if "flat" in network.lower() else None
+
+
+def _runs(times: object, kind: str, ports: int | None, *directories: Path) -> list[_Run]:
+    """Runs of the task graphs that are there."""
+    found = []
+    for text, value in (times if isinstance(times, dict) else {}).items():
+        ms = value.get("packet") if isinstance(value, dict) else value
+        match = _NAME.fullmatch(text)
+        if match is None or not isinstance(ms, int | float) or not ms > 0:
+            continue
+        prefix = _GBPS.match(match["name"])
+        gbps = match["at"] or (prefix["gbps"] if prefix and kind != "plans" else None)
+        for directory in directories:
+            path = directory / f"{match['name']}.fbuf"
+            if path.is_file():
+                found.append(_Run(path, kind, ports, float(gbps) if gbps else None, float(ms)))
+                break
+    return found
+
+
+def _replayed_ms(run: _Run) -> float:
+    """Our time; the median draw where flows have a choice of paths."""
+    flat = run.kind in ("flat", "plans")
+    file = read_taskgraph(run.path, network=flat)
+    graph = to_task_graph(file)
+    fabric = _fabric(run, file)
+    seeds = list(range(DRAWS if fabric.several else 1))
+    return float(np.median([found.seconds for found in replay(graph, fabric, seeds, protocol=PROTOCOL)])) * 1e3
+
+
+def _fabric(run: _Run, file: TaskGraphFile) -> Fabric:
+    asked = file.link_bytes_per_ms * 1e3 if run.gbps is None else gbps_to_bytes_per_s(run.gbps)
+    if not asked > 0:
+        raise FlexNetError(f"{file.source} has link bandwidth {asked:g}; expected is a number above 0")
+    bandwidth = 1e12 / max(np.floor(1e12 / asked), 1.0)  # its bytes take whole picoseconds (section 3.5)
+    if run.kind in ("flat", "plans"):
+        network = to_network(file, bandwidth, LATENCY)
+        return Fabric(network, to_paths(file, network))
+    n = file.n_server
+    if run.kind == "kary":
+        topology = kary_fat_tree(n, run.ports)
+    elif run.kind == "fc":
+        topology = full_mesh(n)
+    else:
+        topology = fat_tree(n)
+    none = np.zeros(n * n + 1, np.int32), np.zeros(0, np.int32)
+    return Fabric(connect(topology, bandwidth, LATENCY, none))
