@@ -223,6 +223,7 @@ class FairWork(NamedTuple):
     server_load: Floats
     group_class: Ints
     first_ring: Ints
+    ring_count: Ints
     path_class: npt.NDArray[np.int32]
     class_begin: Ints
     class_end: Ints
@@ -307,7 +308,7 @@ class FairSimulator:
         if len(self._group_class) < n_group:
             self._group_class = np.zeros(2 * n_group, np.int64)
             self._work = None  # it would go on with the smaller array
-        n_ring, n_inc = ring_sizes(tasks, network, routes, by_server, self._group_class)
+        n_ring, n_inc = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
         rings = 2 if by_server else int(np.diff(network.ring_ptr).max(initial=1))
         n_flow = len(tasks.kind) + n_group * rings
         n_path = len(network.route_ptr) - 1
@@ -337,6 +338,7 @@ class FairSimulator:
                 server_load=np.zeros(server),
                 group_class=self._group_class,
                 first_ring=np.zeros(group, np.int64),
+                ring_count=np.zeros(group, np.int64),
                 path_class=np.zeros(path, np.int32),
                 class_begin=np.zeros(n_class, np.int64),
                 class_end=np.zeros(n_class, np.int64),

@@ -70,11 +70,17 @@ def server_paths(graph, network, task, routes):
     return [to, [route(network, members[0], m) for m in members]]
 
 
-def ring_paths(graph, network, task, direction=1, routes=None, by_index=False):
-    """For every ring of an all-reduce, the links of every member's flow; and whether they are rings of the topology."""
+def ring_paths(graph, network, task, direction=1, routes=None, by_index=False, joined=False):
+    """For every ring of an all-reduce, the links of every member's flow; and whether they are rings of the topology.
+
+    ``joined``: rings of the topology only for groups they join, start + i N/g.
+    """
     members = [int(m) for m in graph.members(task)]
     n = len(members)
     first, last = network.ring_ptr[n], network.ring_ptr[n + 1]
+    step = network.n_server / n
+    if joined and not by_index and any((m - members[0]) % step for m in members):
+        first = last
     if first == last and routes is not None:
         start = int(graph.group_ptr[graph.place[task]])
         return [[links_of(network, routes.edge[start + i]) for i in range(n)]], False
@@ -268,7 +274,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     to, _ = server_paths(graph, network, t, routes)
                     start_phase(to, t, "gathered")
                 elif n > 1:
-                    rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index)
+                    rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
                     for ring in rings:
                         links = [link for path in ring for link in path]
                         rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol.small_packet_bytes)
@@ -308,7 +314,7 @@ def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None):
             if protocol.by_server:
                 rings = server_paths(graph, network, t, routes)
             else:
-                rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index)
+                rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
                 size = ring_rounds(n, size, protocol.small_packet_bytes)[1] / len(rings)
             for path in (path for ring in rings for path in ring):
                 add(path, size)

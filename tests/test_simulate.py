@@ -9,8 +9,9 @@ from reference import fair, fifo, link_bytes
 
 from flexnet.protocol import FLUID, PACKET
 from flexnet.semantics import CORRECTED, ORIGINAL
-from flexnet.simulate import FairSimulator, FifoSimulator, NetworkArrays
+from flexnet.simulate import FairSimulator, FifoSimulator, NetworkArrays, network_arrays
 from flexnet.taskgraph import ALLREDUCE, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.topology import Demand, build_topoopt, connect, routes_for
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -250,3 +251,31 @@ def test_a_simulator_used_again_has_room_for_larger_graphs():
         tasks = reductions(n).arrays()
         assert fair_again.seconds(tasks, network) == FairSimulator().seconds(tasks, network)
         assert fifo_again.seconds(tasks, network) == FifoSimulator(CORRECTED).seconds(tasks, network)
+
+
+@pytest.mark.parametrize("members", [(0, 1, 2, 3), (0, 4, 8, 12), (1, 5, 9, 13)])
+def test_an_allreduce_uses_links_that_join_its_members(members):
+    """Rings of a size join the groups start + i N/g only; other groups run along routes between their members."""
+    n = 16
+    rng = np.random.default_rng(0)
+    demand = Demand(n, np.zeros((n, n)), {16: 1e9, 4: 1e9})
+    topology = build_topoopt(demand, 4, CORRECTED, rng)
+    network = connect(topology, 12.5e9, 1e-6, routes_for(topology, CORRECTED, rng))
+    graph = TaskGraph(
+        n,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([0, 0], np.int32),
+        np.array([1e-3, 0.0]),
+        np.array([0, 10**9]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 4], np.int32),
+        np.array(members, np.int32),
+        np.zeros(2, np.int32),
+    )
+    simulator = FairSimulator()
+    simulator.seconds(graph.arrays(), network_arrays(network))
+    used = np.flatnonzero(simulator.link_loads(len(network.bandwidth)).bytes)
+    out = {int(a) for a in network.link_from[used]}
+    into = {int(b) for b in network.link_to[used]}
+    assert set(members) <= out and set(members) <= into

@@ -68,12 +68,31 @@ def _edge_path(tasks, network, routes, start, n, m, phase):  # type: ignore[no-u
 
 
 @njit(cache=True, error_model="numpy")
-def ring_sizes(tasks, network, routes, by_server, group_class):  # type: ignore[no-untyped-def]
+def _own_rings(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
+    """Number of the topology's rings that join the members of all-reduce ``c``; 0 when it runs along routes.
+
+    Rings are laid for the groups that start + i N/g make; others, like g servers side by side, are not joined by them.
+    """
+    n_server, group, start = network.n_server, tasks.group, tasks.group_ptr[c]
+    n = tasks.group_ptr[c + 1] - start
+    rings = network.ring_ptr[n + 1] - network.ring_ptr[n]
+    if protocol.by_server or rings == 0 or protocol.rings_by_index:
+        return 0 if protocol.by_server else rings
+    if n_server % n != 0:
+        return 0
+    for m in range(n):
+        if (group[start + m] - group[start]) % (n_server // n) != 0:
+            return 0
+    return rings
+
+
+@njit(cache=True, error_model="numpy")
+def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[no-untyped-def]
     """Find equal groups, and how much room their rings need.
 
     ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members and paths.
-    Returns the number of rings over distinct groups, and of links over all edges of these rings; ``by_server`` says
-    that parameter servers are used instead of rings, which have two phases.
+    Returns the number of rings over distinct groups, and of links over all edges of these rings; parameter servers,
+    used instead if ``protocol`` says so, count as two.
     """
     group_ptr, group, route_ptr = tasks.group_ptr, tasks.group, network.route_ptr
     ring_ptr, ring_hops, n_server = network.ring_ptr, network.ring_hops, network.n_server
@@ -103,14 +122,14 @@ def ring_sizes(tasks, network, routes, by_server, group_class):  # type: ignore[
                 break
         if group_class[c] < c or n == 1:
             continue
-        rings = 0 if by_server else ring_ptr[n + 1] - ring_ptr[n]
+        rings = _own_rings(tasks, network, protocol, c)
         if rings > 0:
             n_link += n * ((ring_hops[ring_ptr[n + 1]] - ring_hops[ring_ptr[n]]) // n_server)
         else:
-            rings = 2 if by_server else 1
+            rings = 2 if protocol.by_server else 1
             for r in range(rings):
                 for m in range(n):
-                    path = _edge_path(tasks, network, routes, start, n, m, r if by_server else -1)
+                    path = _edge_path(tasks, network, routes, start, n, m, r if protocol.by_server else -1)
                     n_link += route_ptr[path + 1] - route_ptr[path]
         n_ring += rings
     return n_ring, n_link
@@ -130,8 +149,9 @@ def _lay_out_rings(tasks, network, routes, protocol, work):  # type: ignore[no-u
         if group_class[c] < c or n == 1:
             continue
         work.first_ring[c] = n_class
-        rings = 0 if protocol.by_server else ring_ptr[n + 1] - ring_ptr[n]
+        rings = _own_rings(tasks, network, protocol, c)
         n_new = rings if rings > 0 else (2 if protocol.by_server else 1)
+        work.ring_count[c] = n_new
         for r in range(n_new):
             work.class_begin[n_class] = n_inc
             longest = 0
@@ -179,7 +199,7 @@ def _load(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-de
     None ends before the busiest server has computed and the busiest link has carried its bytes.
     """
     load, kind, place, bytes_ = work.link_bytes, tasks.kind, tasks.place, tasks.bytes
-    route_ptr, route, ring_ptr, group_ptr = network.route_ptr, network.route, network.ring_ptr, tasks.group_ptr
+    route_ptr, route, group_ptr = network.route_ptr, network.route, tasks.group_ptr
     compute = work.server_load
     load[:] = 0.0
     compute[:] = 0.0
@@ -194,7 +214,7 @@ def _load(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-de
             c = place[t]
             n = group_ptr[c + 1] - group_ptr[c]
             if n > 1:
-                rings = 2 if protocol.by_server else max(ring_ptr[n + 1] - ring_ptr[n], 1)
+                rings = work.ring_count[work.group_class[c]]
                 first = work.first_ring[work.group_class[c]]
                 share = _ring_rounds(n, bytes_[t], protocol.small_packet_bytes, protocol.by_server)[1]
                 share /= 1 if protocol.by_server else rings
@@ -364,7 +384,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     """
     kind, place, seconds, bytes_, rank = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.rank
     n_pred, succ_ptr, succ, group_ptr = tasks.n_pred, tasks.succ_ptr, tasks.succ, tasks.group_ptr
-    route_ptr, route, ring_ptr, bandwidth = network.route_ptr, network.route, network.ring_ptr, network.bandwidth
+    route_ptr, route, bandwidth, ring_count = network.route_ptr, network.route, network.bandwidth, work.ring_count
     times, ids, waiting, start, end = work.heap_time, work.heap_id, work.waiting, work.start, work.end
     queue_ptr, queue_len, queue = work.queue_ptr, work.queue_len, work.queue
     queue_time, queue_rank, running, wake = work.queue_time, work.queue_rank, work.running, work.wake
@@ -468,7 +488,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                         n = group_ptr[c + 1] - group_ptr[c]
                         n_new = 0
                         if n > 1:
-                            n_new = 1 if by_server else max(ring_ptr[n + 1] - ring_ptr[n], 1)
+                            n_new = 1 if by_server else ring_count[group_class[c]]
                         first = first_ring[group_class[c]] + (1 if item >= 3 * n_task else 0)
                         rounds, size = _ring_rounds(n, bytes_[task], protocol.small_packet_bytes, by_server)
                         size /= max(n_new, 1)
