@@ -10,7 +10,16 @@ from pathlib import Path
 
 from flexnet._legacy import PROGRAMS, rewrite
 from flexnet.errors import FlexNetError
-from flexnet.flags import PROFILE, SEARCH, VALIDATE, command_help, parse_arguments, parse_model_command, refuse_unknown
+from flexnet.flags import (
+    DP,
+    PROFILE,
+    SEARCH,
+    VALIDATE,
+    command_help,
+    parse_arguments,
+    parse_model_command,
+    refuse_unknown,
+)
 from flexnet.progress import say, warn
 
 __all__ = ["run"]
@@ -25,6 +34,7 @@ commands:
   search MODEL      find the fastest strategy and topology; write them and the task graph
   profile MODEL     write a measurement file
   validate          recompute published results
+  dp GRAPH          find the provably best strategy under PaSE's cost model
   models            the models, their flags and defaults
   {", ".join(list(PROGRAMS)[:5])},
   {", ".join(list(PROGRAMS)[5:])}
@@ -36,6 +46,8 @@ flexnet COMMAND --help and flexnet search MODEL --help tell the flags.
 _SEARCH_ABOUT = """Finds the strategy and topology with the shortest training iteration.
 MODEL is one that flexnet models lists; flexnet search MODEL --help shows its flags too."""
 _PROFILE_ABOUT = "Writes what every operator of MODEL takes, for flexnet search --mfile."
+_DP_ABOUT = """Finds the configuration of every operator with the least cost under PaSE's model, exactly.
+GRAPH is alexnet, resnet101, inception3, rnnlm or transformer."""
 _VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
 
 
@@ -81,6 +93,7 @@ def _dispatch(words: list[str]) -> int:
     commands: dict[str, Callable[[list[str], list[str]], int]] = {
         "search": _search,
         "profile": _profile,
+        "dp": _dp,
         "validate": _validate,
         "models": _models,
     }
@@ -148,6 +161,19 @@ def _profile(words: list[str], typed: list[str]) -> int:
     from flexnet.profiles import run_profile
 
     return run_profile(config, typed)
+
+
+def _dp(words: list[str], typed: list[str]) -> int:
+    given, stray, unknown = parse_arguments(DP, words)
+    refuse_unknown(unknown, DP, {})
+    if "--help" in given:
+        say(command_help("dp", _DP_ABOUT, DP))
+        return 0
+
+    from flexnet.dp_config import make_dp_config
+    from flexnet.dp_run import run_dp
+
+    return run_dp(make_dp_config(stray, given), typed)
 
 
 def _validate(words: list[str], typed: list[str]) -> int:

@@ -12,7 +12,17 @@ from typing import NoReturn
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["PROFILE", "SEARCH", "VALIDATE", "Given", "Option", "command_help", "parse_arguments", "parse_model_command"]
+__all__ = [
+    "DP",
+    "PROFILE",
+    "SEARCH",
+    "VALIDATE",
+    "Given",
+    "Option",
+    "command_help",
+    "parse_arguments",
+    "parse_model_command",
+]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
@@ -79,6 +89,21 @@ PROFILE: tuple[Option, ...] = (
     _PARAMETER,
     Option(("--max-localsz",), "N", "most samples on one GPU (default: no limit)"),
     Option(("--output", "-o"), "FILE", "measurement file to write (default measure_<batch>_<servers>.json)"),
+)
+
+DP: tuple[Option, ...] = (
+    Option(("--procs", "-p"), "N", "devices (default 8); an operator is cut into at most as many parts"),
+    Option(("--batch-size", "-b", "--batch"), "N", "samples of the global batch (default 128)"),
+    Option(("--model", "-m"), "N", "model size: all widths times N/128 (default 128, the published size)"),
+    Option(("--flops",), "TFLOPS", "speed of a device (default 10)"),
+    Option(("--bw",), "GB/S", "bandwidth of a link in GB/s (default 16)"),
+    Option(("--algo",), "0|1", "elimination order: 0 the best found (default), 1 breadth first; exact both"),
+    Option(("--memory",), "GB", "memory that tables may take (default 8)"),
+    Option(("--pase-compat",), None, "of tensors between the same two operators only the last counts, as in PaSE"),
+    Option(("--output", "-o"), "FILE", "write cost and configurations as JSON"),
+    Option(("--dump-graph", "-d"), "FILE", "write the graph with configurations and costs, for Graphviz"),
+    Option(("--measure",), None, "solve twice to warm up and five times more, and tell how long it takes"),
+    Option(("--profile",), None, "tell which functions the solver spends its time in"),
 )
 
 VALIDATE: tuple[Option, ...] = (Option(("--data",), "DIR", "directory with measurements/, taskgraphs/ and costs/"),)
