@@ -21,6 +21,7 @@ __all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "ma
 
 GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
+STARTS = ("data", "dp")
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
@@ -131,6 +132,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "propagation": "--enable-propagation" in given,
         "parameter_parallel": "--enable-parameter-parallel" in given,
         "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
+        "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
     }
     warnings = [*_unused_model_flags(model, model_given)]
@@ -138,6 +140,8 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if memory_gb is not None and not semantics.limit_memory:
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
+    if "--start" in given and "--import" in given:
+        raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
     start, export, taskgraph, output = map(read.path, ("--import", "--export", "--taskgraph", "--output"))
     graph = _graph(model, model_given, batch_size)
 

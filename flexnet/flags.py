@@ -73,6 +73,7 @@ SEARCH: tuple[Option, ...] = (
     Option(("--seed",), "N", "same seed, same plan (default 0)"),
     Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
     Option(("--segment-bytes",), "N", "cut transfers into messages; original semantics only (default 0: whole)"),
+    Option(("--start",), "NAME", "data: data parallelism (default), or dp: the best of dynamic programming and it"),
     Option(("--import", "--import-strategy"), "FILE", "strategy to start from, in either format"),
     Option(("--export", "--export-strategy"), "FILE", "write the best strategy: JSON if FILE ends in .json, else text"),
     Option(("--taskgraph",), "FILE", "write the task graph of the best plan, for the packet simulator"),

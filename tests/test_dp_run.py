@@ -68,7 +68,7 @@ def test_models_scale(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "no graph given"),
         (["alexnet", "rnnlm"], "unexpected argument 'rnnlm'"),
         (["alexnet", "--prof"], "unknown flag --prof; did you mean --pro"),
-        (["transformer", "-p", "16", "--memory", "0.0068"], "cells ("),
+        (["transformer", "-p", "16", "--memory", "0.004"], "cells ("),
         (["transformer", "-p", "16", "--memory", "0.001"], "cells ("),
         (["alexnet", "-o", "/"], "is a directory"),
     ],

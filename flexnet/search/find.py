@@ -11,6 +11,7 @@ from flexnet.search.alternate import CoSearch, Rebuild, State
 from flexnet.search.driver import Outcome, drive, reset_span
 from flexnet.search.moves import initial_strategy, make_moves
 from flexnet.search.pricing import Pricer
+from flexnet.search.start import DpStart, dp_start
 from flexnet.simulate import Timeline
 from flexnet.strategy import Config, Strategy, configs_of, make_strategy
 from flexnet.topology import (
@@ -28,12 +29,14 @@ from flexnet.topology import (
 __all__ = ["TOPOLOGIES", "Prepared", "Settings", "find_plan", "prepare"]
 
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
+STARTS = ("data", "dp")
 
 # Resolution of fair sharing while searching, as a share of the busiest server's compute time, and the relative
 # difference under which links fill together: prices stay within 0.5 % of exact ones, several times sooner.
 WINDOW_SHARE = 5e-4
 TOLERANCE = 0.01
 KNOWN_TOPOLOGIES = 256
+NETWORKS = 6  # that the best start of dynamic programming is tried on
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Settings:
         Message size of the first-in-first-out link model; 0 for whole transfers.
     gpu_memory : float or None
         Bytes per GPU; None for no limit.
+    start : {"data", "dp"}
+        Start from data parallelism, or from the best of what dynamic programming finds and data parallelism.
     """
 
     topology: str
@@ -68,10 +73,13 @@ class Settings:
     parameter_parallel: bool = False
     segment_bytes: int = 0
     gpu_memory: float | None = None
+    start: str = "data"
 
     def __post_init__(self) -> None:
         if self.topology not in TOPOLOGIES:
             raise FlexNetError(f"unknown topology {self.topology!r}; choose one of {', '.join(TOPOLOGIES)}")
+        if self.start not in STARTS:
+            raise FlexNetError(f"unknown start {self.start!r}; choose one of {', '.join(STARTS)}")
         if self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):
@@ -93,6 +101,7 @@ class Prepared:
     search: CoSearch
     rng: np.random.Generator
     state: State
+    dp: DpStart | None = None
 
     def exact(self, state: State) -> Timeline:
         """The best plan's times at full resolution."""
@@ -127,14 +136,31 @@ def prepare(problem: Problem, settings: Settings, start: list[Config] | None = N
         memory_limit = settings.gpu_memory * max(problem.cluster.big_gpu, 1)
     window = WINDOW_SHARE * _busiest_compute(problem, strategy)
     pricer = Pricer(problem, settings.segment_bytes, window, TOLERANCE, memory_limit)
-    pricer.require_memory(strategy)
+    dp = None
+    if settings.start == "dp" and start is None:
+        dp = dp_start(problem, settings.topology, strided=settings.strided, memory_limit=memory_limit)
+    found = [] if dp is None else [make_strategy(problem, list(configs)) for configs in dp.strategies]
+    strategies = [s for s in (strategy, *found) if memory_limit is None or pricer.memory_needed(s) <= memory_limit]
+    if not strategies:
+        pricer.require_memory(strategy)
     rebuild = _rebuilder(problem) if settings.topology == "topoopt" else None
-    if rebuild is not None:
-        network = rebuild(rng, pricer.demand(strategy))
-    else:
-        network = _fixed_network(problem, settings.topology, rng)
+    fixed = None if rebuild is not None else _fixed_network(problem, settings.topology, rng)
     search = CoSearch(moves, pricer, rebuild, settings.alpha, reset_span(settings.budget))
-    return Prepared(problem, settings, search, rng, search.init(rng, strategy, network))
+
+    def begun(strategy: Strategy) -> State:
+        network = fixed if rebuild is None else rebuild(rng, pricer.demand(strategy))
+        assert network is not None
+        return search.init(rng, strategy, network)
+
+    state = min(map(begun, strategies), key=_seconds)
+    if dp is not None and rebuild is not None:
+        again = (begun(state.best.strategy) for _ in range(NETWORKS - 1))
+        state = min([state, *again], key=_seconds)
+    return Prepared(problem, settings, search, rng, state, dp)
+
+
+def _seconds(state: State) -> float:
+    return state.best.seconds
 
 
 def find_plan(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Outcome:
