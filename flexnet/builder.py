@@ -193,9 +193,8 @@ class GraphBuilder:
         if a.tensor.dims != b.tensor.dims:
             raise FlexNetError(f"{kind.name} needs equal shapes; got {a.tensor.dims} and {b.tensor.dims}")
         key = f"ElementBinary_{int(kind)}"
-        fused = int(activation or 0)
-        type_name = name or _BINARY[kind]
-        return self._add(kind, type_name, key, [a, b], [a.tensor], inplace=int(inplace), activation=fused)[0]
+        attrs: dict[str, Any] = {"inplace": int(inplace), "activation": int(activation or 0)}
+        return self._add(kind, name or _BINARY[kind], key, [a, b], [a.tensor], **attrs)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:
         """Element-wise activation of ``x``."""
@@ -270,8 +269,8 @@ class GraphBuilder:
         rank = len(x.tensor.dims)
         dims = tuple(size for k, size in enumerate(x.tensor.dims) if rank - 1 - k not in axes)
         key = "ReduceMean_" + "_".join(map(str, axes))
-        mask = sum(1 << axis for axis in axes)
-        return self._add(OpType.REDUCE_MEAN, "ReduceMean", key, [x], [Tensor(dims, x.tensor.dtype)], axes=mask)[0]
+        output = Tensor(dims, x.tensor.dtype)
+        return self._add(OpType.REDUCE_MEAN, "ReduceMean", key, [x], [output], axes=sum(1 << a for a in axes))[0]
 
     def stack(self, xs: Sequence[Source]) -> Source:
         """Put equal tensors side by side along a new outermost dimension."""
@@ -295,8 +294,8 @@ class GraphBuilder:
 
     def cross_entropy(self, x: Source) -> Source:
         """Softmax over the innermost dimension and its cross entropy with the labels."""
-        kind = OpType.SOFTMAX_CROSS_ENTROPY
-        return self._add(kind, "SoftmaxCrossEntropy", "SoftmaxCrossEntropy", [x], [x.tensor])[0]
+        name = "SoftmaxCrossEntropy"
+        return self._add(OpType.SOFTMAX_CROSS_ENTROPY, name, name, [x], [x.tensor])[0]
 
 
 def _window(size: int, kernel: int, stride: int, padding: int) -> int:

