@@ -233,19 +233,16 @@ class GraphBuilder:
 
     def batch_norm(self, x: Source) -> Source:
         """Batch normalization with scale and shift for each channel."""
-        weight = Tensor((x.tensor.dims[-2],))
-        return self._add(OpType.BATCH_NORM, "BatchNorm", "BatchNorm", [x], [x.tensor], [weight, weight])[0]
+        weights = [Tensor((x.tensor.dims[-2],))] * 2
+        return self._add(OpType.BATCH_NORM, "BatchNorm", "BatchNorm", [x], [x.tensor], weights)[0]
 
     def layer_norm(self, x: Source) -> Source:
         """Normalization over the innermost dimension, with scale and shift."""
-        weight = Tensor((x.tensor.dims[0],))
-        return self._add(OpType.LAYER_NORM, "LayerNorm", "LayerNorm", [x], [x.tensor], [weight, weight])[0]
+        weights = [Tensor((x.tensor.dims[0],))] * 2
+        return self._add(OpType.LAYER_NORM, "LayerNorm", "LayerNorm", [x], [x.tensor], weights)[0]
 
     def einsum(self, equation: str, x: Source, other: Source | tuple[int, ...], *, pointwise: int = 0) -> Source:
-        """Contract ``x`` with another tensor, or with a weight of the shape given (outermost first).
-
-        ``pointwise`` element-wise operators (bias, activation) are fused to the output.
-        """
+        """Contract ``x`` with a tensor, or a weight of this shape (outermost first); fuse element-wise operators."""
         parsed = parse_equation(equation)
         weights = [Tensor(tuple(reversed(other)))] if isinstance(other, tuple) else []
         second = other if isinstance(other, tuple) else tuple(reversed(other.tensor.dims))
@@ -262,7 +259,7 @@ class GraphBuilder:
         weights = [Tensor((4 * units, width + units)) for width in widths] + [Tensor((4 * units,))] * layers
         output = Tensor((units, steps, batch), x.tensor.dtype)
         key = f"LSTM_{features}_{units}x{layers}"
-        return self._add(OpType.LSTM, "LSTM", key, [x], [output], weights, layers=layers, units=units)[0]
+        return self._add(OpType.LSTM, "LSTM", key, [x], [output], weights, layers=layers)[0]
 
     def reduce_mean(self, x: Source, axes: Sequence[int]) -> Source:
         """Mean over ``axes``, counted with the batch as 0; they disappear."""
@@ -294,8 +291,7 @@ class GraphBuilder:
 
     def cross_entropy(self, x: Source) -> Source:
         """Softmax over the innermost dimension and its cross entropy with the labels."""
-        name = "SoftmaxCrossEntropy"
-        return self._add(OpType.SOFTMAX_CROSS_ENTROPY, name, name, [x], [x.tensor])[0]
+        return self._add(OpType.SOFTMAX_CROSS_ENTROPY, "CrossEntropy", "CrossEntropy", [x], [x.tensor])[0]
 
 
 def _window(size: int, kernel: int, stride: int, padding: int) -> int:

@@ -168,7 +168,7 @@ def result_document(ready: Prepared, result: Result) -> Mapping[str, Any]:
 def _dp_document(ready: Prepared) -> dict[str, Any]:
     if ready.dp is None:
         return {}
-    points = [[s_to_ms(point.time), point.memory / 1e9] for point in ready.dp.frontier]
+    points = [[s_to_ms(point.time), point.memory / 1e9] for point in ready.dp.frontier()]
     return {"lower_bound_ms": s_to_ms(ready.dp.lower_bound), "additive_ms_and_memory_gb": _on_one_line(points)}
 
 

@@ -20,7 +20,7 @@ __all__ = ["DpStart", "dp_start"]
 SHARES = ((1.0, 1.0), (0.5, 0.5), (0.25, 0.25), (0.0, 1.0), (0.0, 0.0))  # of all-reduces and transfers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DpStart:
     """What dynamic programming says of a problem.
 
@@ -31,13 +31,19 @@ class DpStart:
     lower_bound : float
         Seconds that any strategy takes at least, on any network of the kind, whose parts of an operator lie on
         different servers.
-    frontier : tuple of FrontierPoint
-        Trade-offs of additive time (seconds) and memory of all operators of a server (bytes).
+    terms : Terms
+    per_byte : float
+        Seconds a server takes to send a byte.
     """
 
     strategies: tuple[tuple[Config, ...], ...]
     lower_bound: float
-    frontier: tuple[FrontierPoint, ...]
+    terms: Terms
+    per_byte: float
+
+    def frontier(self) -> list[FrontierPoint]:
+        """Trade-offs of additive time (seconds) and memory of all operators of a server (bytes)."""
+        return frontier(self.terms.tables(self.per_byte), self.terms.memory)
 
 
 def dp_start(problem: Problem, topology: str, *, strided: bool, memory_limit: float | None = None) -> DpStart:
@@ -54,13 +60,12 @@ def dp_start(problem: Problem, topology: str, *, strided: bool, memory_limit: fl
     """
     terms = measured_terms(problem, strided=strided)
     per_byte = 1.0 / server_bandwidth(problem, topology)
-    points = frontier(terms.tables(per_byte), terms.memory)
     counted = per_byte if problem.semantics.fair_links else None
     bound = lower_bound(problem.graph, terms, problem.cluster.n_server, counted)
     found: dict[tuple[Config, ...], None] = {}
-    for choices in _selections(terms, per_byte, points, memory_limit):
+    for choices in _selections(terms, per_byte, memory_limit):
         found[tuple(place(problem, terms, choices, strided=strided))] = None
-    return DpStart(tuple(found), bound, tuple(points))
+    return DpStart(tuple(found), bound, terms, per_byte)
 
 
 def server_bandwidth(problem: Problem, topology: str) -> float:
@@ -70,11 +75,9 @@ def server_bandwidth(problem: Problem, topology: str) -> float:
     return links * cluster.link_bandwidth
 
 
-def _selections(
-    terms: Terms, per_byte: float, points: list[FrontierPoint], memory_limit: float | None
-) -> Iterator[tuple[int, ...]]:
+def _selections(terms: Terms, per_byte: float, memory_limit: float | None) -> Iterator[tuple[int, ...]]:
     for reduce, move in SHARES:
         yield solve(terms.tables(per_byte, reduce=reduce, move=move)).choices
     if memory_limit is not None:
-        fitting = [point for point in points if point.memory <= memory_limit]
-        yield from (point.choices for point in fitting[-1:])
+        points = frontier(terms.tables(per_byte), terms.memory)
+        yield from [point.choices for point in points if point.memory <= memory_limit][-1:]

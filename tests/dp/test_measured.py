@@ -118,3 +118,12 @@ def test_slow_links_make_the_start_another_one() -> None:
     data = prepare(problem, Settings("topoopt"))
     dp = prepare(problem, Settings("topoopt", start="dp"))
     assert dp.state.best.seconds < 0.8 * data.state.best.seconds
+
+
+def test_memory_limit_picks_a_start_that_fits() -> None:
+    """Cutting saves memory here, so whatever fits one server does so cut."""
+    problem = problem_of(MODELS["vgg"].build({}, 64), 4)
+    whole = dp_start(problem, "fattree", strided=False)
+    least = min(point.memory for point in whole.frontier())
+    ready = prepare(problem, Settings("fattree", start="dp", gpu_memory=1.01 * least))
+    assert ready.search.pricer.memory_needed(ready.state.best.strategy) <= 1.01 * least

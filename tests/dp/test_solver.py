@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 from pase_cases import choices_of, diamond, problem_of, recorded
 
 import flexnet.dp.solver as solver_module
+from flexnet.builder import GraphBuilder
 from flexnet.dp.order import RULES, breadth_first_order, make_order
 from flexnet.dp.pase import pase_problem
 from flexnet.dp.prune import prune
 from flexnet.dp.solver import solve
 from flexnet.dp.tables import CostTables, evaluate
 from flexnet.errors import FlexNetError
+from flexnet.graph import ModelGraph, OpType
 
 
 @st.composite
@@ -70,6 +72,37 @@ def test_small_blocks_change_nothing(tables: CostTables) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(eliminate, "BLOCK_CELLS", 5)
         assert solve(tables).cost == pytest.approx(brute_force(tables), rel=1e-12, abs=1e-12)
+
+
+@st.composite
+def small_model(draw: st.DrawFn) -> ModelGraph:
+    """Up to six operators over (batch, features), with branches that join again."""
+    b = GraphBuilder("small", draw(st.sampled_from([2, 6])))
+    tensors = [b.dense(b.input(4), 4)]
+    for _ in range(draw(st.integers(0, 4))):
+        x, y = draw(st.sampled_from(tensors)), draw(st.sampled_from(tensors))
+        kind = draw(st.sampled_from(["dense", "add", "norm", "softmax", "einsum", "reshape"]))
+        if kind == "add":
+            tensors.append(b.binary(OpType.ADD, x, y))
+        elif kind == "einsum":
+            tensors.append(b.einsum("bk,kn->bn", x, (4, 4)))
+        elif kind == "reshape":
+            tensors.append(b.reshape(b.reshape(x, x.tensor.volume), b.batch_size, 4))
+        else:
+            make = {"dense": lambda t: b.dense(t, 4), "norm": b.layer_norm, "softmax": b.softmax}[kind]
+            tensors.append(make(x))
+    if len(b.build().operators) < 6:
+        b.cross_entropy(tensors[-1])
+    return b.build()
+
+
+@given(small_model(), st.sampled_from([2, 3]), st.sampled_from([0.5, 5000.0]), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_brute_force_agrees_on_models(graph: ModelGraph, p: int, ratio: float, overwrite: bool) -> None:
+    if len(graph.operators) > 6:
+        return
+    tables = pase_problem(graph, p, ratio, 1, overwrite=overwrite).tables
+    assert solve(tables).cost == pytest.approx(brute_force(tables), rel=1e-12)
 
 
 def test_recorded_optima(shared_data: Path) -> None:
