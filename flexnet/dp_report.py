@@ -1,18 +1,14 @@
 """What ``flexnet dp`` tells of an optimum: text, JSON and a graph for Graphviz."""
 
-from datetime import UTC, datetime
 from math import prod
 from typing import Any
 
 import numpy as np
-import orjson
-
 from flexnet.dp.baseline import data_parallel
 from flexnet.dp.pase import WORD_BYTES, PaseProblem, flop_per_word
 from flexnet.dp.solver import Solution
 from flexnet.dp.tables import evaluate
 from flexnet.dp_config import DpConfig
-from flexnet.provenance import printable, versions
 
 __all__ = ["dot_text", "json_document", "text_lines"]
 
@@ -46,6 +42,12 @@ def json_document(
     config: DpConfig, problem: PaseProblem, solution: Solution, seconds: float, typed: list[str]
 ) -> bytes:
     """Cost and configuration of every operator, and every input."""
+    from datetime import UTC, datetime  # these, and what they import, take as long as the search itself
+
+    import orjson
+
+    from flexnet.provenance import printable, versions
+
     vertices = [
         {
             "index": op.index,

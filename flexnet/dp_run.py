@@ -1,9 +1,5 @@
 """The dp command: tables, optimum, and every output written."""
 
-import cProfile
-import io
-import pstats
-import statistics
 import time
 
 from flexnet.atomic import write_atomically
@@ -37,20 +33,18 @@ def run_dp(config: DpConfig, command_line: list[str]) -> int:
         memory=config.memory,
     )
     tables_s = time.perf_counter() - began
-    profiler = cProfile.Profile()
+    profile = ""
     if config.profile:
-        profiler.enable()
-    solution = _solve(config, problem)
-    profiler.disable()
+        solution, profile = _profiled(config, problem)
+    else:
+        solution = _solve(config, problem)
     seconds = time.perf_counter() - began
     for line in text_lines(config, problem, solution, seconds):
         say(line)
     if config.measure:
         _measure(config, problem, tables_s)
     if config.profile:
-        text = io.StringIO()
-        pstats.Stats(profiler, stream=text).sort_stats("cumulative").print_stats(20)
-        say(text.getvalue().rstrip())
+        say(profile)
     if config.output is not None:
         write_atomically(config.output, json_document(config, problem, solution, seconds, command_line))
         say(f"wrote      {config.output}")
@@ -68,7 +62,22 @@ def _solve(config: DpConfig, problem: PaseProblem) -> Solution:
     return solve(problem.tables, memory=config.memory, order=order)
 
 
+def _profiled(config: DpConfig, problem: PaseProblem) -> tuple[Solution, str]:
+    """The optimum, and the functions that take longest to find it."""
+    import cProfile
+    import io
+    import pstats
+
+    profiler = cProfile.Profile()
+    solution = profiler.runcall(_solve, config, problem)
+    text = io.StringIO()
+    pstats.Stats(profiler, stream=text).sort_stats("cumulative").print_stats(20)
+    return solution, text.getvalue().rstrip()
+
+
 def _measure(config: DpConfig, problem: PaseProblem, tables_s: float) -> None:
+    from statistics import mean, median
+
     times = []
     for _ in range(WARM_UP + TIMED):
         began = time.perf_counter()
@@ -77,5 +86,5 @@ def _measure(config: DpConfig, problem: PaseProblem, tables_s: float) -> None:
     timed = times[WARM_UP:]
     say(
         f"measured   tables {tables_s:.4f} s; solving, {TIMED} times after {WARM_UP}: "
-        f"mean {statistics.mean(timed):.4f} s, median {statistics.median(timed):.4f} s, least {min(timed):.4f} s"
+        f"mean {mean(timed):.4f} s, median {median(timed):.4f} s, least {min(timed):.4f} s"
     )
