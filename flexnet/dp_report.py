@@ -4,6 +4,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from flexnet.dp.baseline import data_parallel
 from flexnet.dp.pase import WORD_BYTES, PaseProblem, flop_per_word
 from flexnet.dp.solver import Solution
