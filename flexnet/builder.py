@@ -6,7 +6,9 @@ first.  Sources: reference shapes of FlexFlow's operators (model.cc and ops/*.cu
 
 from collections.abc import Sequence
 from types import MappingProxyType
+from typing import Any
 
+from flexnet.einsum import letter_sizes, parse_equation
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph, Operator, OpType, Source, Tensor
 
@@ -58,6 +60,7 @@ class GraphBuilder:
         inputs: Sequence[Source],
         outputs: Sequence[Tensor],
         weights: Sequence[Tensor] = (),
+        equation: str = "",
         **attrs: int,
     ) -> tuple[Source, ...]:
         index = len(self._operators)
@@ -76,6 +79,7 @@ class GraphBuilder:
             tuple(outputs),
             tuple(weights),
             MappingProxyType(attrs),
+            equation,
         )
         self._operators.append(op)
         return tuple(Source(index, i, tensor) for i, tensor in enumerate(op.outputs))
@@ -121,7 +125,7 @@ class GraphBuilder:
         kh, kw = kernel
         dims = (_window(w, kw, stride[1], padding[1]), _window(h, kh, stride[0], padding[0]), out, batch)
         weights = [Tensor((kw, kh, channels // groups, out)), Tensor((out,))]
-        attrs = {"kernel_h": kh, "kernel_w": kw, "stride_h": stride[0], "stride_w": stride[1]}
+        attrs: dict[str, Any] = {"kernel_h": kh, "kernel_w": kw, "stride_h": stride[0], "stride_w": stride[1]}
         attrs |= {"padding_h": padding[0], "padding_w": padding[1], "groups": groups}
         attrs |= {"activation": int(activation or 0)}
         key = f"Conv2D_{kh}_{kw}_{out}"
@@ -140,7 +144,7 @@ class GraphBuilder:
         w, h, channels, batch = x.tensor.dims
         kh, kw = kernel
         dims = (_window(w, kw, stride[1], padding[1]), _window(h, kh, stride[0], padding[0]), channels, batch)
-        attrs = {"kernel_h": kh, "kernel_w": kw, "stride_h": stride[0], "stride_w": stride[1]}
+        attrs: dict[str, Any] = {"kernel_h": kh, "kernel_w": kw, "stride_h": stride[0], "stride_w": stride[1]}
         attrs |= {"padding_h": padding[0], "padding_w": padding[1], "average": int(average)}
         return self._add(
             OpType.POOL2D, "Pool2D", f"Pool2D_{kh}_{kw}", [x], [Tensor(dims, x.tensor.dtype)], (), **attrs
@@ -175,12 +179,22 @@ class GraphBuilder:
             heads=heads,
         )[0]
 
-    def binary(self, kind: OpType, a: Source, b: Source, *, inplace: bool = True, name: str | None = None) -> Source:
-        """Element-wise ADD, MUL, SUB or DIV of two equal shapes."""
+    def binary(
+        self,
+        kind: OpType,
+        a: Source,
+        b: Source,
+        *,
+        inplace: bool = True,
+        name: str | None = None,
+        activation: OpType | None = None,
+    ) -> Source:
+        """Element-wise ADD, MUL, SUB or DIV of two equal shapes, optionally with a fused activation."""
         if a.tensor.dims != b.tensor.dims:
             raise FlexNetError(f"{kind.name} needs equal shapes; got {a.tensor.dims} and {b.tensor.dims}")
         key = f"ElementBinary_{int(kind)}"
-        return self._add(kind, name or _BINARY[kind], key, [a, b], [a.tensor], inplace=int(inplace))[0]
+        attrs: dict[str, Any] = {"inplace": int(inplace), "activation": int(activation or 0)}
+        return self._add(kind, name or _BINARY[kind], key, [a, b], [a.tensor], **attrs)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:
         """Element-wise activation of ``x``."""
@@ -216,6 +230,68 @@ class GraphBuilder:
         output = Tensor((*experts[0].tensor.dims[:-1], k * batch), gate.tensor.dtype)
         inputs = [gate, assignment, *experts]
         return self._add(OpType.AGGREGATE_SPEC, "AggregateSpec", "AggregateSpec", inputs, [output], k=k)[0]
+
+    def batch_norm(self, x: Source) -> Source:
+        """Batch normalization with scale and shift for each channel."""
+        weights = [Tensor((x.tensor.dims[-2],))] * 2
+        return self._add(OpType.BATCH_NORM, "BatchNorm", "BatchNorm", [x], [x.tensor], weights)[0]
+
+    def layer_norm(self, x: Source) -> Source:
+        """Normalization over the innermost dimension, with scale and shift."""
+        weights = [Tensor((x.tensor.dims[0],))] * 2
+        return self._add(OpType.LAYER_NORM, "LayerNorm", "LayerNorm", [x], [x.tensor], weights)[0]
+
+    def einsum(self, equation: str, x: Source, other: Source | tuple[int, ...], *, pointwise: int = 0) -> Source:
+        """Contract ``x`` with a tensor, or a weight of this shape (outermost first); fuse element-wise operators."""
+        parsed = parse_equation(equation)
+        weights = [Tensor(tuple(reversed(other)))] if isinstance(other, tuple) else []
+        second = other if isinstance(other, tuple) else tuple(reversed(other.tensor.dims))
+        sizes = letter_sizes(parsed, tuple(reversed(x.tensor.dims)), second)
+        output = Tensor(tuple(sizes[letter] for letter in reversed(parsed.result)), x.tensor.dtype)
+        key = f"Einsum_{equation}_" + "x".join(map(str, sizes.values()))
+        inputs = [x] if isinstance(other, tuple) else [x, other]
+        return self._add(OpType.EINSUM, "Einsum", key, inputs, [output], weights, equation, pointwise=pointwise)[0]
+
+    def lstm(self, x: Source, units: int, layers: int) -> Source:
+        """A stack of LSTM layers over (batch, sequence, features), one operator for all steps and layers."""
+        features, steps, batch = x.tensor.dims
+        widths = [features, *[units] * (layers - 1)]
+        weights = [Tensor((4 * units, width + units)) for width in widths] + [Tensor((4 * units,))] * layers
+        output = Tensor((units, steps, batch), x.tensor.dtype)
+        key = f"LSTM_{features}_{units}x{layers}"
+        return self._add(OpType.LSTM, "LSTM", key, [x], [output], weights, layers=layers)[0]
+
+    def reduce_mean(self, x: Source, axes: Sequence[int]) -> Source:
+        """Mean over ``axes``, counted with the batch as 0; they disappear."""
+        rank = len(x.tensor.dims)
+        dims = tuple(size for k, size in enumerate(x.tensor.dims) if rank - 1 - k not in axes)
+        key = "ReduceMean_" + "_".join(map(str, axes))
+        output = Tensor(dims, x.tensor.dtype)
+        return self._add(OpType.REDUCE_MEAN, "ReduceMean", key, [x], [output], axes=sum(1 << a for a in axes))[0]
+
+    def stack(self, xs: Sequence[Source]) -> Source:
+        """Put equal tensors side by side along a new outermost dimension."""
+        if len({x.tensor.dims for x in xs}) != 1:
+            raise FlexNetError(f"stack needs equal shapes; got {', '.join(str(x.tensor.dims) for x in xs)}")
+        output = Tensor((*xs[0].tensor.dims, len(xs)), xs[0].tensor.dtype)
+        return self._add(OpType.STACK, "Stack", f"Stack_{len(xs)}", xs, [output])[0]
+
+    def unstack(self, x: Source) -> tuple[Source, ...]:
+        """Take a tensor apart along its outermost dimension."""
+        *inner, count = x.tensor.dims
+        outputs = [Tensor(tuple(inner), x.tensor.dtype)] * count
+        return self._add(OpType.UNSTACK, "Unstack", f"Unstack_{count}", [x], outputs)
+
+    def reshape(self, x: Source, *shape: int) -> Source:
+        """The same elements in another shape, outermost first."""
+        output = Tensor(tuple(reversed(shape)), x.tensor.dtype)
+        if output.volume != x.tensor.volume:
+            raise FlexNetError(f"cannot reshape {tuple(reversed(x.tensor.dims))} to {shape}: sizes differ")
+        return self._add(OpType.RESHAPE, "Reshape", "Reshape_" + "x".join(map(str, shape)), [x], [output])[0]
+
+    def cross_entropy(self, x: Source) -> Source:
+        """Softmax over the innermost dimension and its cross entropy with the labels."""
+        return self._add(OpType.SOFTMAX_CROSS_ENTROPY, "CrossEntropy", "CrossEntropy", [x], [x.tensor])[0]
 
 
 def _window(size: int, kernel: int, stride: int, padding: int) -> int:

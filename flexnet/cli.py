@@ -11,6 +11,7 @@ from pathlib import Path
 from flexnet._legacy import PROGRAMS, rewrite
 from flexnet.errors import FlexNetError
 from flexnet.flags import (
+    DP,
     PROFILE,
     SEARCH,
     SIMULATE,
@@ -35,6 +36,7 @@ commands:
   profile MODEL     write a measurement file
   simulate FILE     replay a task graph (taskgraph.fbuf) on its network or another
   validate          recompute published results
+  dp GRAPH          find the provably best strategy under PaSE's cost model
   models            the models, their flags and defaults
   {", ".join(list(PROGRAMS)[:5])},
   {", ".join(list(PROGRAMS)[5:])}
@@ -48,6 +50,8 @@ MODEL is one that flexnet models lists; flexnet search MODEL --help shows its fl
 _PROFILE_ABOUT = "Writes what every operator of MODEL takes, for flexnet search --mfile."
 _SIMULATE_ABOUT = """Replays one training iteration of a task graph file, this program's or the original's:
 how long it takes, where the time goes, and which links are busiest."""
+_DP_ABOUT = """Finds the configuration of every operator with the least cost under PaSE's model, exactly.
+GRAPH is alexnet, resnet101, inception3, rnnlm or transformer."""
 _VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
 
 
@@ -94,6 +98,7 @@ def _dispatch(words: list[str]) -> int:
         "search": _search,
         "profile": _profile,
         "simulate": _simulate,
+        "dp": _dp,
         "validate": _validate,
         "models": _models,
     }
@@ -179,6 +184,19 @@ def _simulate(words: list[str], typed: list[str]) -> int:
     from flexnet.replays import run_replay
 
     return run_replay(make_replay_config(stray[0], given))
+
+
+def _dp(words: list[str], typed: list[str]) -> int:
+    given, stray, unknown = parse_arguments(DP, words)
+    refuse_unknown(unknown, DP, {})
+    if "--help" in given:
+        say(command_help("dp", _DP_ABOUT, DP))
+        return 0
+
+    from flexnet.dp_config import make_dp_config
+    from flexnet.dp_run import run_dp
+
+    return run_dp(make_dp_config(stray, given), typed)
 
 
 def _validate(words: list[str], typed: list[str]) -> int:

@@ -1,35 +1,33 @@
 """What a command was asked to do, checked: flags in the user's units become frozen dataclasses in SI units."""
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
+from flexnet.flag_values import INTEGER, FlagReader, one_of
 from flexnet.flags import SEARCH, Given
 from flexnet.graph import ModelGraph
 from flexnet.models import MODELS
 from flexnet.semantics import PRESETS, Semantics
-from flexnet.units import gbps_to_bytes_per_s, us_to_s
+from flexnet.units import us_to_s
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
 
-__all__ = ["GPU_NAMES", "ProfileConfig", "Reader", "RunConfig", "make_profile_config", "make_run_config"]
+__all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "make_run_config"]
 
 GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
+STARTS = ("data", "dp")
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
 _SMALLEST_SEGMENT = 1024  # bytes
 _MAX_INTEGER = 2**63 - 1
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
-_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
 _FILES = ("--mfile", "--import", "--export", "--taskgraph", "--output")
@@ -102,9 +100,9 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     FlexNetError
         If a value is malformed or out of range, or flags contradict each other.
     """
-    read = Reader(given)
+    read = FlagReader(given)
     if "--topology" not in given:
-        raise FlexNetError(f"--topology is missing; choose {_one_of(TOPOLOGY_NAMES)}")
+        raise FlexNetError(f"--topology is missing; choose {one_of(TOPOLOGY_NAMES)}")
     topology = read.name("--topology", TOPOLOGY_NAMES)
     semantics = PRESETS[read.name("--semantics", tuple(PRESETS), "corrected")]
     cluster = Cluster(
@@ -135,6 +133,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "propagation": "--enable-propagation" in given,
         "parameter_parallel": "--enable-parameter-parallel" in given,
         "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
+        "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
     }
     warnings = [*_unused_model_flags(model, model_given)]
@@ -147,6 +146,8 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if memory_gb is not None and not semantics.limit_memory:
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
+    if "--start" in given and "--import" in given:
+        raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
     start, export, taskgraph, output = map(read.path, ("--import", "--export", "--taskgraph", "--output"))
     graph = _graph(model, model_given, batch_size)
 
@@ -177,7 +178,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     FlexNetError
         If a value is malformed or out of range, or the device is not available.
     """
-    read = Reader(given)
+    read = FlagReader(given)
     device = read.name("--device", DEVICE_NAMES, "cuda")
     if device != "analytic":
         raise FlexNetError(
@@ -199,72 +200,6 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Reads values of flags, or refuses them with a `FlexNetError` that says what they must be."""
-
-    given: Given
-
-    def integer(self, flag: str, default: int, *, least: int, most: int) -> int:
-        """A whole number from ``least`` to ``most``."""
-        text = self.given.get(flag)
-        if text is None:
-            return default
-        value = int(text) if _INTEGER.fullmatch(text) else None
-        if value is None or value < least:
-            self._refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number of {least} or more")
-        if value > most:
-            self._refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number from {least} to {most}")
-        return value
-
-    def number(self, flag: str, default: Any, what: str, *, least: float = -math.inf, above: float = -math.inf) -> Any:
-        """A finite number; ``what`` says in an error what it must be."""
-        text = self.given.get(flag)
-        if text is None:
-            return default
-        value = float(text) if _FLOAT.fullmatch(text) else math.nan
-        if not (value >= least and value > above and math.isfinite(value)):
-            self._refuse(flag, what)
-        return value
-
-    def bandwidths(self) -> dict[str, float]:
-        """Bandwidths of a cluster that were given, bytes/s."""
-        found = {}
-        for flag, name in (
-            ("--interface-bandwidth", "link_bandwidth"),
-            ("--inter-gpu-bandwidth", "inter_gpu_bandwidth"),
-        ):
-            gbps = self.number(flag, None, "a number above 0, in Gbps", above=0.0)
-            if gbps is not None:
-                found[name] = gbps_to_bytes_per_s(gbps)
-                if not 0 < found[name] < math.inf:
-                    self._refuse(flag, "a number above 0, in Gbps")
-        return found
-
-    def name(self, flag: str, allowed: tuple[str, ...], default: str | None = None) -> str:
-        """One of ``allowed``, in lower case."""
-        text = self.given.get(flag, default)
-        if text is None or text.lower() not in allowed:
-            self._refuse(flag, _one_of(allowed))
-        return text.lower()
-
-    def path(self, flag: str) -> Path | None:
-        """The name of a file or directory; None if the flag was not given."""
-        text = self.given.get(flag)
-        if text is None:
-            return None
-        if not text or "\0" in text:
-            self._refuse(flag, "the name of a directory" if flag == "--output" else "the name of a file")
-        return Path(text)
-
-    def _refuse(self, flag: str, what: str) -> NoReturn:
-        raise FlexNetError(f'{flag} is "{self.given[flag]}"; it must be {what}')
-
-
-def _one_of(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
 def _check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
     """Refuse what no data-parallel start can be made of, before anything is read or estimated."""
     gpus = 1 if measured else max(cluster.big_gpu, 1)
@@ -280,7 +215,7 @@ def _graph(model: str, model_given: Given, batch_size: int) -> ModelGraph:
     """Build a model of a size that 64-bit counts can hold."""
     for flag in ("--num-layers", "--ntables"):
         text = model_given.get(flag, "")
-        if _INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
+        if INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
             raise FlexNetError(f'{flag} is "{text}"; it must be a whole number from 1 to {_MAX_REPEATS}')
     graph = MODELS[model].build(model_given, batch_size)
     for op in graph.operators:

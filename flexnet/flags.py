@@ -13,6 +13,7 @@ from typing import NoReturn
 from flexnet.errors import FlexNetError
 
 __all__ = [
+    "DP",
     "PROFILE",
     "SEARCH",
     "SIMULATE",
@@ -73,6 +74,7 @@ SEARCH: tuple[Option, ...] = (
     Option(("--seed",), "N", "same seed, same plan (default 0)"),
     Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
     Option(("--segment-bytes",), "N", "cut transfers into messages; original semantics only (default 0: whole)"),
+    Option(("--start",), "NAME", "data: data parallelism (default), or dp: the best of dynamic programming and it"),
     Option(("--import", "--import-strategy"), "FILE", "strategy to start from, in either format"),
     Option(("--export", "--export-strategy"), "FILE", "write the best strategy: JSON if FILE ends in .json, else text"),
     Option(("--taskgraph",), "FILE", "write the task graph of the best plan, for the packet simulator"),
@@ -118,6 +120,21 @@ SIMULATE: tuple[Option, ...] = (
     ),
     Option(("--seed",), "N", "same seed, same draws (default 0)"),
     Option(("--json",), None, "print one JSON object"),
+)
+
+DP: tuple[Option, ...] = (
+    Option(("--procs", "-p"), "N", "devices (default 8); an operator is cut into at most as many parts"),
+    Option(("--batch-size", "-b", "--batch"), "N", "samples of the global batch (default 128)"),
+    Option(("--model", "-m"), "N", "model size: all widths times N/128 (default 128, the published size)"),
+    Option(("--flops",), "TFLOPS", "speed of a device (default 10)"),
+    Option(("--bw",), "GB/S", "bandwidth of a link in GB/s (default 16)"),
+    Option(("--algo",), "0|1", "elimination order: 0 the best found (default), 1 breadth first; exact both"),
+    Option(("--memory",), "GB", "memory that tables may take (default 8)"),
+    Option(("--pase-compat",), None, "of tensors between the same two operators only the last counts, as in PaSE"),
+    Option(("--output", "-o"), "FILE", "write cost and configurations as JSON"),
+    Option(("--dump-graph", "-d"), "FILE", "write the graph with configurations and costs, for Graphviz"),
+    Option(("--measure",), None, "solve twice to warm up and five times more, and tell how long it takes"),
+    Option(("--profile",), None, "tell which functions the solver spends its time in"),
 )
 
 VALIDATE: tuple[Option, ...] = (Option(("--data",), "DIR", "directory with measurements/, taskgraphs/ and costs/"),)

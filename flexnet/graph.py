@@ -49,6 +49,14 @@ class OpType(IntEnum):
     EXP = 64
     GELU = 73
     MULTI_HEAD_ATTENTION = 74
+    # What the original has no operator for; numbers of our own, far above its.
+    EINSUM = 1000
+    LSTM = 1001
+    LAYER_NORM = 1002
+    REDUCE_MEAN = 1003
+    STACK = 1004
+    UNSTACK = 1005
+    SOFTMAX_CROSS_ENTROPY = 1006
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,8 @@ class Operator:
         In the original's order (kernel before bias).
     attrs : Mapping[str, int]
         What shapes do not tell: kernel, stride, padding, heads, bag...
+    equation : str
+        Of an einsum, as numpy's, outermost dimension first: ``"bsd,de->bse"``; else empty.
     """
 
     index: int
@@ -100,6 +110,7 @@ class Operator:
     outputs: tuple[Tensor, ...]
     weights: tuple[Tensor, ...] = ()
     attrs: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    equation: str = ""
 
     @property
     def rank(self) -> int:

@@ -9,7 +9,7 @@ of its outputs, and ``w`` those of its weights, which no part shares out, it com
 Linear (bias counted also where there is none)                 8 (x + y + in out + out)
 Conv2D (no gradients)                                          4 (x + y + w)
 Embedding (8-byte indices)                                     16 x + 8 y + 8 w
-Multi-head attention                                           8 (x + y + w)
+Multi-head attention, einsum, LSTM, layer normalization        8 (x + y + w)
 Pool2D, Flat, Softmax, Reshape, Transpose, Reverse, Dropout,   8 (x + y)
 Concat, batch matrix multiplication
 Batch normalization (scale and shift)                          8 (x + y + 2 channels)
@@ -30,6 +30,7 @@ __all__ = ["required_bytes"]
 _UNARY = frozenset(
     {OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU},
 )
+_WEIGHTED = frozenset({OpType.MULTI_HEAD_ATTENTION, OpType.EINSUM, OpType.LSTM, OpType.LAYER_NORM})
 _BINARY = frozenset({OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV})
 
 
@@ -60,7 +61,7 @@ def required_bytes(op: Operator, parts: int) -> int:
         return 4 * (x + y + weights)
     if op.kind == OpType.EMBEDDING:
         return 16 * x + 8 * y + 8 * weights
-    if op.kind == OpType.MULTI_HEAD_ATTENTION:
+    if op.kind in _WEIGHTED:
         return 8 * (x + y + weights)
     if op.kind == OpType.BATCH_NORM:
         return 8 * (x + y + 2 * op.outputs[0].dims[-2])

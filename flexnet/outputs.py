@@ -164,7 +164,7 @@ class Outputs:
             checkpoint = checkpoint_json(state, ready.rng)
             self._try(directory / "checkpoint.json", lambda path: write_atomically(path, checkpoint))
             status = "interrupted" if result.interrupted else "finished"
-            run = self.record.document(status, result_document(result))
+            run = self.record.document(status, result_document(ready, result))
             self._try(directory / "run.json", lambda path: write_atomically(path, run))
         return self._problems
 

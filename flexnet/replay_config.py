@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from flexnet.config import Reader
 from flexnet.errors import FlexNetError
+from flexnet.flag_values import FlagReader
 from flexnet.flags import Given
 from flexnet.protocol import FLUID, PACKET, Protocol
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
@@ -75,7 +75,7 @@ def make_replay_config(path: str, given: Given) -> ReplayConfig:
     FlexNetError
         If a value is malformed or out of range, or flags contradict each other.
     """
-    read = Reader(given)
+    read = FlagReader(given)
     topology = read.name("--topology", TOPOLOGY_NAMES, "file")
     for flag, names in _ONLY_FOR.items():
         if flag in given and topology not in names:

@@ -140,12 +140,13 @@ def describe_result(config: RunConfig, ready: Prepared, result: Result) -> list[
         *lines,
         f"traffic    {_bytes(result.bytes_allreduce)} all-reduce and {_bytes(result.bytes_model_parallel)} "
         "model-parallel in an iteration",
+        *_bound(ready, result),
         f"times      {_source(ready)}",
         _verdict(config, ready, result),
     ]
 
 
-def result_document(result: Result) -> Mapping[str, Any]:
+def result_document(ready: Prepared, result: Result) -> Mapping[str, Any]:
     """What ``run.json`` says of a result."""
     topology = result.plan.network.topology
     ends = np.argwhere(np.triu(topology.links) > 0)
@@ -159,8 +160,16 @@ def result_document(result: Result) -> Mapping[str, Any]:
         "bytes_model_parallel": result.bytes_model_parallel,
         "operators_changed": [op.name for op, _ in result.changed],
         "links": _on_one_line([[int(a), int(b), int(topology.links[a, b])] for a, b in ends]),
+        **_dp_document(ready),
         "rings": {str(size): _on_one_line(rings) for size, rings in sorted(topology.rings.items())},
     }
+
+
+def _dp_document(ready: Prepared) -> dict[str, Any]:
+    if ready.dp is None:
+        return {}
+    points = [[s_to_ms(point.time), point.memory / 1e9] for point in ready.dp.frontier()]
+    return {"lower_bound_ms": s_to_ms(ready.dp.lower_bound), "additive_ms_and_memory_gb": _on_one_line(points)}
 
 
 def _on_one_line(value: object) -> orjson.Fragment:
@@ -175,10 +184,17 @@ def _source(ready: Prepared) -> str:
 def _verdict(config: RunConfig, ready: Prepared, result: Result) -> str:
     best, initial = result.timeline.seconds, result.initial_seconds
     estimated = " (estimated)" if ready.problem.table.estimated else ""
-    start = "data-parallel" if config.start is None else "imported"
+    start = "imported" if config.start is not None else "data-parallel" if ready.dp is None else "dynamic-programming"
     if not best < initial:
         return f"best {_ms(best)}{estimated}, not faster than the {start} start ({_ms(initial)})"
     return f"best {_ms(best)}{estimated}, {initial / best:.2f}x faster than the {start} start ({_ms(initial)})"
+
+
+def _bound(ready: Prepared, result: Result) -> list[str]:
+    if ready.dp is None:
+        return []
+    bound = ready.dp.lower_bound
+    return [f"bound      no plan takes less than {_ms(bound)}; the best is at {result.timeline.seconds / bound:.2f}x"]
 
 
 def _topology_text(config: RunConfig, result: Result) -> str:

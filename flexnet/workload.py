@@ -25,6 +25,13 @@ TopK                  k x                      x + y                       x + y
 Group_by              0                        y twice                     y twice
 Aggregate(Spec)       2 rows read              rows read + y               2 rows read + y
 Cache                 0                        x + y                       nothing: it has no gradient
+Einsum                2 y summed letters       x + w + y                   2 (x + w + y)
+LSTM                  2 tokens w               x + w + y                   2 (x + w + y)
+LayerNorm             5 x                      2 x + y                     3 x + 2 y
+ReduceMean            x                        x + y                       x + x + y
+Stack, Unstack        0                        x + y                       gradients are added: x + x + y
+Softmax with cross    4 x                      x + y                       x + y
+entropy
 ====================  =======================  ==========================  =====================================
 
 Backward operations are twice the forward ones where there are weights or two factors, else the same (reference:
@@ -32,8 +39,10 @@ the kernels of FlexFlow's ops/*.cu; the counts of Linear and of element-wise ope
 A100 times at 93 % of peak operations and 88 % of peak bandwidth).
 """
 
+from math import prod
 from typing import NamedTuple
 
+from flexnet.einsum import letter_sizes, parse_equation
 from flexnet.graph import ELEMENT_BYTES, Operator, OpType, Tensor
 
 __all__ = ["Passes", "flops", "irregular_bytes", "launches", "moved_bytes"]
@@ -46,8 +55,13 @@ class Passes(NamedTuple):
     backward: int
 
 
-_PRODUCTS = frozenset({OpType.LINEAR, OpType.CONV2D, OpType.MULTI_HEAD_ATTENTION, OpType.BATCH_MATMUL})
-_COPIES = frozenset({OpType.CONCAT, OpType.FLAT, OpType.RESHAPE, OpType.TRANSPOSE, OpType.REVERSE})
+_CONTRACTIONS = frozenset({OpType.EINSUM, OpType.LSTM})
+_PRODUCTS = _CONTRACTIONS | {OpType.LINEAR, OpType.CONV2D, OpType.MULTI_HEAD_ATTENTION, OpType.BATCH_MATMUL}
+_COPIES = frozenset(
+    {OpType.CONCAT, OpType.FLAT, OpType.RESHAPE, OpType.TRANSPOSE, OpType.REVERSE, OpType.STACK, OpType.UNSTACK}
+)
+_NORMS = frozenset({OpType.BATCH_NORM, OpType.LAYER_NORM})
+_SOFTMAXES = frozenset({OpType.SOFTMAX, OpType.SOFTMAX_CROSS_ENTROPY})
 _BINARY = frozenset({OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV})
 _GATHERS = frozenset({OpType.AGGREGATE, OpType.AGGREGATE_SPEC})
 
@@ -89,7 +103,7 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
         return Passes(x + y, 2 * (x + y))
     if op.kind in _BINARY:
         return Passes(x + y, 3 * x)
-    if op.kind == OpType.BATCH_NORM:
+    if op.kind in _NORMS:
         return Passes(2 * x + y, 3 * x + 2 * y)
     if op.kind == OpType.GROUP_BY:
         return Passes(2 * y, 2 * y)
@@ -98,7 +112,7 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
         return Passes(rows.forward + y, rows.backward + y)
     if op.kind == OpType.CACHE:
         return Passes(x + y, 0)
-    if op.kind in {OpType.SOFTMAX, OpType.SPLIT, OpType.TOPK}:
+    if op.kind in _SOFTMAXES | {OpType.SPLIT, OpType.TOPK}:
         return Passes(x + y, x + y)
     return Passes(x + y, 2 * x + y)
 
@@ -146,6 +160,11 @@ def _forward_flops(op: Operator, parts: int) -> int:
         return 2 * y * width * height * channels
     if op.kind == OpType.MULTI_HEAD_ATTENTION:
         return _attention_flops(op, parts)
+    if op.kind == OpType.EINSUM:
+        return 2 * y * _summed(op)
+    if op.kind == OpType.LSTM:
+        tokens = x // op.inputs[0].tensor.dims[0]
+        return 2 * tokens * sum(weight.volume for weight in op.weights if len(weight.dims) == 2)
     if op.kind == OpType.BATCH_MATMUL:
         return 2 * y * op.inputs[0].tensor.dims[0]
     if op.kind == OpType.POOL2D:
@@ -156,8 +175,16 @@ def _forward_flops(op: Operator, parts: int) -> int:
         return 2 * x * (op.outputs[0].volume // op.outputs[0].dims[-1])
     if op.kind in _COPIES or op.kind in {OpType.SPLIT, OpType.GROUP_BY, OpType.CACHE}:
         return 0
-    per_element = {OpType.SOFTMAX: 4, OpType.BATCH_NORM: 5, OpType.TOPK: op.attrs.get("k", 1)}
+    per_element = {**dict.fromkeys(_SOFTMAXES, 4), **dict.fromkeys(_NORMS, 5), OpType.TOPK: op.attrs.get("k", 1)}
     return x * per_element.get(op.kind, 1)
+
+
+def _summed(op: Operator) -> int:
+    """Multiply-adds for each element of an einsum's result."""
+    equation = parse_equation(op.equation)
+    second = op.inputs[1].tensor if len(op.inputs) > 1 else op.weights[0]
+    sizes = letter_sizes(equation, op.inputs[0].tensor.dims[::-1], second.dims[::-1])
+    return prod(sizes[letter] for letter in equation.summed)
 
 
 def _attention_flops(op: Operator, parts: int) -> int:

@@ -78,3 +78,12 @@ def test_every_operator_of_every_model_is_counted(name):
             streamed = [a - b for a, b in zip(moved_bytes(op, parts), irregular_bytes(op, parts), strict=True)]
             assert min(streamed) >= 0
         assert flops(op, 2).forward * 2 == flops(op, 1).forward
+
+
+def test_sequence_operators_count_their_products() -> None:
+    b = GraphBuilder("net", batch_size=8)
+    x = b.einsum("bsd,de->bse", b.input(4, 16), (16, 32))
+    b.lstm(x, 24, 2)
+    einsum, lstm = b.build().operators
+    assert flops(einsum, 2) == (2 * 4 * 4 * 32 * 16, 4 * 4 * 4 * 32 * 16)
+    assert flops(lstm, 1).forward == 2 * 8 * 4 * 4 * 24 * ((32 + 24) + (24 + 24))

@@ -10,8 +10,9 @@ from flexnet.search.alternate import CoSearch, Plan, Rebuild, State
 from flexnet.search.driver import drive, reset_span
 from flexnet.search.moves import initial_strategy, make_moves
 from flexnet.search.pricing import Pricer
+from flexnet.search.start import DpStart, dp_start
 from flexnet.simulate import Timeline
-from flexnet.strategy import Config, configs_of, make_strategy
+from flexnet.strategy import Config, Strategy, configs_of, make_strategy
 from flexnet.taskgraph import TaskGraph, build
 from flexnet.topology import (
     Demand,
@@ -28,8 +29,13 @@ from flexnet.topology import (
 __all__ = ["TOPOLOGIES", "Found", "Prepared", "Settings", "find_plan", "prepare"]
 
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
+STARTS = ("data", "dp")
 
 KNOWN_TOPOLOGIES = 256
+# Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic
+# programming is tried on as many as have this many tasks together.
+PRICED_TASKS = 300_000
+MOST_NETWORKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class Settings:
         Message size of the first-in-first-out link model; 0 for whole transfers.
     gpu_memory : float or None
         Bytes per GPU; None for no limit.
+    start : {"data", "dp"}
+        Start from data parallelism, or from the best of what dynamic programming finds and data parallelism.
     """
 
     topology: str
@@ -64,10 +72,13 @@ class Settings:
     parameter_parallel: bool = False
     segment_bytes: int = 0
     gpu_memory: float | None = None
+    start: str = "data"
 
     def __post_init__(self) -> None:
         if self.topology not in TOPOLOGIES:
             raise FlexNetError(f"unknown topology {self.topology!r}; choose one of {', '.join(TOPOLOGIES)}")
+        if self.start not in STARTS:
+            raise FlexNetError(f"unknown start {self.start!r}; choose one of {', '.join(STARTS)}")
         if self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):
@@ -89,6 +100,7 @@ class Prepared:
     search: CoSearch
     rng: np.random.Generator
     state: State
+    dp: DpStart | None = None
 
     def exact(self, state: State) -> Timeline:
         """The best plan's times at full resolution."""
@@ -122,15 +134,33 @@ def prepare(problem: Problem, settings: Settings, start: list[Config] | None = N
     if problem.semantics.limit_memory and settings.gpu_memory is not None:
         memory_limit = settings.gpu_memory * max(problem.cluster.big_gpu, 1)
     pricer = Pricer(problem, settings.segment_bytes, memory_limit)
-    pricer.require_memory(strategy)
+    dp = None
+    if settings.start == "dp" and start is None:
+        dp = dp_start(problem, settings.topology, strided=settings.strided, memory_limit=memory_limit)
+    found = [] if dp is None else [make_strategy(problem, list(configs)) for configs in dp.strategies]
+    strategies = [s for s in (strategy, *found) if memory_limit is None or pricer.memory_needed(s) <= memory_limit]
+    if not strategies:
+        pricer.require_memory(strategy)
     rebuild = _rebuilder(problem) if settings.topology == "topoopt" else None
-    if rebuild is not None:
-        network = rebuild(rng, pricer.demand(strategy))
-    else:
-        network = _fixed_network(problem, settings.topology, rng)
-    pricer.set_resolution(strategy, network)
+    fixed = None if rebuild is not None else _fixed_network(problem, settings.topology, rng)
     search = CoSearch(moves, pricer, rebuild, settings.alpha, reset_span(settings.budget))
-    return Prepared(problem, settings, search, rng, search.init(rng, strategy, network))
+
+    def begun(strategy: Strategy) -> State:
+        network = fixed if rebuild is None else rebuild(rng, pricer.demand(strategy))
+        assert network is not None
+        if not pricer.resolved:
+            pricer.set_resolution(strategy, network)
+        return search.init(rng, strategy, network)
+
+    state = min(map(begun, strategies), key=_seconds)
+    if dp is not None and rebuild is not None and pricer.demand(state.best.strategy).model_parallel.any():
+        n_network = min(PRICED_TASKS // len(pricer.tasks(state.best.strategy).kind), MOST_NETWORKS)
+        state = min([state, *(begun(state.best.strategy) for _ in range(n_network))], key=_seconds)
+    return Prepared(problem, settings, search, rng, state, dp)
+
+
+def _seconds(state: State) -> float:
+    return state.best.seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,6 +62,7 @@ class Pricer:
     problem: Problem
     segment_bytes: int = 0
     memory_limit: float | None = None
+    resolved: bool = field(default=False, init=False)
     _builder: Builder = field(init=False)
     _fifo: FifoSimulator = field(init=False)
     _fair: FairSimulator = field(init=False)
@@ -82,6 +83,7 @@ class Pricer:
         network : Network
             A starting plan; plans that are searched should take about as long.
         """
+        self.resolved = True
         if not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)

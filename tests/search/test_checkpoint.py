@@ -1,6 +1,7 @@
 """A restored search goes on as if it had never stopped; a damaged checkpoint is refused."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import orjson
@@ -60,6 +61,21 @@ def test_arrays_and_times_are_the_same_to_the_bit(tmp_path):
             assert (a == b).all()
         assert (ours.network.topology.links == theirs.network.topology.links).all()
     assert (restored.topology_current, restored.topology_best) == (np.inf, np.inf)
+
+
+def test_every_count_and_time_comes_back(tmp_path):
+    ready = prepared()
+    numbers = {
+        "iteration": 11,
+        "last_reset": 7,
+        "topology_current": 0.25,
+        "topology_best": 0.125,
+        "topology_unchanged": 3,
+    }
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(replace(ready.state, **numbers), ready.rng))
+    restored = restore(path, np.random.default_rng(0))
+    assert {name: getattr(restored, name) for name in numbers} == numbers
 
 
 @pytest.fixture(scope="module")
