@@ -1,15 +1,13 @@
 """Estimated cost tables: run times from operation counts, bytes and a GPU's data sheet, without a GPU."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from flexnet.costs import CostTable, Entry, held_seconds
-from flexnet.degrees import divisors, measured_degrees
-from flexnet.errors import FlexNetError
-from flexnet.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Tensor
+from flexnet.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType
 from flexnet.machine import Gpu, find_gpu
 from flexnet.memory import required_bytes
+from flexnet.parts import Cuts, part_of, plan_shapes, tables_of
 from flexnet.units import s_to_ms
 from flexnet.workload import Passes, flops, irregular_bytes, launches, moved_bytes
 
@@ -97,22 +95,16 @@ def roofline_table(
     ignored ``big_gpu`` here, so its channel-split times do not compare with the others).
     """
     found = find_gpu(gpu)
-    entries: dict[str, tuple[Entry, ...]] = {}
-    by_key: dict[str, list[Operator]] = {}
-    for op in graph.operators:
-        by_key.setdefault(op.key, []).append(op)
-    for key, ops in by_key.items():
-        degrees = measured_degrees(
-            ops[0],
-            n_server=n_server,
-            big_gpu=big_gpu,
-            parameter_parallel=parameter_parallel,
-            attribute_parallel=attribute_parallel,
-            max_local=max_local,
-        )
-        degrees = [d for d in degrees if all(op.outputs[0].dims[-1] % d[-1] == 0 for op in ops)]
-        _check_start(ops, degrees, n_server, big_gpu)
-        entries[key] = tuple(_entry(ops[0], d, found, big_gpu, efficiency) for d in degrees)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local)
+    shapes = plan_shapes(graph, cuts)
+    by_key, by_shape = tables_of(
+        shapes,
+        {
+            (shape.name, degrees): _entry(part_of(shape.op, degrees, big_gpu), degrees, found, efficiency)
+            for shape in shapes
+            for degrees in shape.degrees
+        },
+    )
     provenance = {
         "generator": "flexnet roofline",
         "model": graph.name,
@@ -123,10 +115,11 @@ def roofline_table(
     return CostTable(
         graph.batch_size,
         n_server,
-        MappingProxyType(entries),
+        by_key,
         True,
         f"roofline {found.name}",
         MappingProxyType(provenance),
+        by_shape,
     )
 
 
@@ -163,39 +156,6 @@ def _data_volume(op: Operator) -> int:
     return op.inputs[0].tensor.volume + op.outputs[0].volume
 
 
-def _entry(op: Operator, degrees: tuple[int, ...], gpu: Gpu, big_gpu: int, efficiency: Efficiency) -> Entry:
-    if degrees[0] > 1 and op.rank > 1:
-        op = _channel_part(op, degrees[0])
-    parts = degrees[-1] if op.kind == OpType.EMBEDDING else degrees[-1] * _gpus_used(op, degrees[-1], big_gpu)
-    forward, backward = part_seconds(op, parts, gpu, efficiency)
-    return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), required_bytes(op, parts))
-
-
-def _gpus_used(op: Operator, degree: int, big_gpu: int) -> int:
-    """Most GPUs of a server that can share its part of the batch evenly: all, where profilers measure."""
-    batch = op.outputs[0].dims[-1]
-    return max(g for g in divisors(max(big_gpu, 1), big_gpu or 1) if batch % (degree * g) == 0)
-
-
-def _channel_part(op: Operator, pieces: int) -> Operator:
-    """The Linear operator that computes one of ``pieces`` equal pieces of the output channels of ``op``."""
-    kernel, *bias = op.weights
-    out = op.outputs[0].dims[0] // pieces
-    return replace(
-        op,
-        outputs=(Tensor((out, *op.outputs[0].dims[1:]), op.outputs[0].dtype),),
-        weights=(Tensor((kernel.dims[0], out)), *(Tensor((out,)) for _ in bias)),
-    )
-
-
-def _check_start(ops: Iterable[Operator], degrees: list[tuple[int, ...]], n_server: int, big_gpu: int) -> None:
-    """Refuse a table no search could start from: the initial strategy is data-parallel on all servers."""
-    for op in ops:
-        if op.kind == OpType.EMBEDDING or (*[1] * (op.rank - 1), n_server) in degrees:
-            continue
-        sizes = sorted({tensor.dims[-1] for tensor in (*op.outputs, *(source.tensor for source in op.inputs))})
-        raise FlexNetError(
-            f"operator {op.name} ({op.key}) cannot be cut over {n_server} servers of {max(big_gpu, 1)} GPUs: "
-            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {n_server * max(big_gpu, 1)} and a part "
-            "must fit the libraries; choose another --batch-size or fewer servers"
-        )
+def _entry(part: Operator, degrees: tuple[int, ...], gpu: Gpu, efficiency: Efficiency) -> Entry:
+    forward, backward = part_seconds(part, 1, gpu, efficiency)
+    return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), required_bytes(part, 1))
