@@ -23,8 +23,9 @@ class Timing:
     seconds : float
         Median.
     spread : float or None
-        None of a single repeat. Half the width of the median's 95 % interval as a share of it: 1.57 IQR / sqrt(n) / median, the notch of a
-        box plot (McGill, Tukey and Larsen 1978). It shrinks with repeats where the quartiles themselves do not.
+        Half the width of the median's 95 % interval as a share of it: 1.57 IQR / sqrt(n) / median, the notch of a
+        box plot (McGill, Tukey and Larsen 1978); None of a single repeat. It shrinks with repeats, where the
+        quartiles do not.
     repeats : int
     """
 
