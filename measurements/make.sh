@@ -37,7 +37,7 @@ make() { # name model batch servers [model flags]
     local command=("$python" -m flexnet profile "$model" --batch-size "$batch" --nsimnode "$servers" --big-gpu 4)
     command+=("$@" --device "$device" "${extra[@]}" -o "$directory/$name.json")
     if [ "$device" = list ]; then
-        echo "$name: ${command[*]:2}"
+        echo "$name: ${command[*]:2}" | sed 's| --device list.*||'
     elif [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ]; then
         echo "$name: finished before"
     else
