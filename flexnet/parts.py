@@ -70,18 +70,16 @@ def plan_shapes(graph: ModelGraph, cuts: Cuts) -> tuple[Shape, ...]:
     by_key: dict[str, list[Operator]] = {}
     for op in graph.operators:
         by_key.setdefault(op.key, []).append(op)
+    first = {shape_name(op): op for op in reversed(graph.operators)}
     shapes: dict[str, Shape] = {}
-    for op in graph.operators:
-        name = shape_name(op)
-        if name in shapes:
-            continue
-        same_key = by_key[op.key]
+    for op in (op for op in graph.operators if first[shape_name(op)] is op):
+        name, same_key = shape_name(op), by_key[op.key]
         degrees = cuts.degrees(op)
-        _check_start([op], degrees, cuts)
         key_degrees = None
         if op is same_key[0]:
             key_degrees = tuple(d for d in degrees if all(_divides(other, d) for other in same_key))
-            _check_start(same_key, key_degrees, cuts)
+            _check_start([*(o for o in same_key if not _divides(o, _start(o, cuts))), *same_key], key_degrees, cuts)
+        _check_start([op], degrees, cuts)
         shapes[name] = Shape(name, op, tuple(degrees), key_degrees)
     return tuple(shapes.values())
 
@@ -170,12 +168,16 @@ def _divides(op: Operator, degrees: tuple[int, ...]) -> bool:
     return all(size % degree == 0 for size, degree in zip(op.outputs[0].dims, degrees, strict=True))
 
 
+def _start(op: Operator, cuts: Cuts) -> tuple[int, ...]:
+    return (*[1] * (op.rank - 1), cuts.n_server)
+
+
 def _check_start(ops: Iterable[Operator], degrees: Iterable[tuple[int, ...]], cuts: Cuts) -> None:
     """Refuse a table no search could start from: the initial strategy is data-parallel on all servers."""
     found = set(degrees)
     gpus = max(cuts.big_gpu, 1)
     for op in ops:
-        if op.kind == OpType.EMBEDDING or (*[1] * (op.rank - 1), cuts.n_server) in found:
+        if op.kind == OpType.EMBEDDING or _start(op, cuts) in found:
             continue
         sizes = sorted({tensor.dims[-1] for tensor in (*op.outputs, *(source.tensor for source in op.inputs))})
         raise FlexNetError(

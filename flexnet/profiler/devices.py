@@ -195,6 +195,8 @@ class Cuda:
         self._flush = torch.empty(2 * cache, dtype=torch.int8, device=self._device)
         self._clocks: list[dict[str, object]] = []
         self._clocked_at = -_CLOCK_EVERY
+        uuid = getattr(self._properties, "uuid", None)
+        self._uuid = None if uuid is None else str(uuid)
         self._n_graph = self._n_loop = 0
         self._kept: list[Any] = []
         gc.freeze()  # every capture collects garbage; what is there now will stay
@@ -290,7 +292,7 @@ class Cuda:
         if time.monotonic() - self._clocked_at < _CLOCK_EVERY:
             return
         self._clocked_at = time.monotonic()
-        values = _nvidia_smi(self._device.index or 0, _QUERY)
+        values = _nvidia_smi(_QUERY, self._uuid)
         if values is not None:
             names = ("sm_mhz", "memory_mhz", "celsius", "watts")
             noted: dict[str, object] = {name: _number(text) for name, text in zip(names, values, strict=False)}
@@ -310,7 +312,7 @@ class Cuda:
 
     def identity(self) -> dict[str, object]:
         """See `Device.identity`."""
-        driver = _nvidia_smi(self._device.index or 0, ("driver_version",))
+        driver = _nvidia_smi(("driver_version",), self._uuid)
         return {
             "device": "cuda",
             "dtype": self._dtype_name,
@@ -322,9 +324,11 @@ class Cuda:
         }
 
 
-def _nvidia_smi(index: int, fields: tuple[str, ...]) -> list[str] | None:
-    """Values that nvidia-smi gives for these fields, None if it does not."""
-    command = ["nvidia-smi", f"--id={index}", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+def _nvidia_smi(fields: tuple[str, ...], uuid: str | None = None) -> list[str] | None:
+    """Values that nvidia-smi gives for these fields of the GPU that is used, None if it does not."""
+    command = ["nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    if uuid is not None:
+        command.append(f"--id=GPU-{uuid}")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -87,6 +87,8 @@ class Journal:
             )
         try:
             head, *records = (orjson.loads(line) for line in lines)
+            if not isinstance(head, dict):
+                raise ValueError("its first line is no object")
             self._check(head)
             for record in records:
                 measured = Measured(

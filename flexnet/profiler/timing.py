@@ -48,7 +48,7 @@ def measure(sample: Callable[[int], list[float]], cap: float, *, target: float =
     Examples
     --------
     >>> measure(lambda n: [0.25] * n, cap=1.0)
-    Timing(seconds=0.25, spread=0.0, repeats=5)
+    Timing(seconds=0.25, spread=0.0, repeats=6)
     """
     start = time.perf_counter()
     seconds: list[float] = []
