@@ -5,7 +5,8 @@
 #   measurements/make.sh                          on a CUDA GPU, into measurements/<GPU>-fp32
 #   measurements/make.sh analytic                 estimates, into measurements/roofline-a100
 #   measurements/make.sh cuda DIR [flags]         into DIR, with more flags of flexnet profile, such as --dtype bf16
-#   measurements/make.sh list                     only say what would be made
+#   measurements/make.sh cpu                      small models on this machine's processor, into measurements/cpu-fp32
+#   measurements/make.sh list                     only say what the first would make
 #
 # Variables: MODELS="vgg16 dlrm16" makes only these; PYTHON names the interpreter that has flexnet and torch.
 set -euo pipefail
@@ -34,11 +35,11 @@ make() { # name model batch servers [model flags]
     local name=$1 model=$2 batch=$3 servers=$4
     shift 4
     case " ${MODELS:-$name} " in *" $name "*) ;; *) return 0 ;; esac
-    local command=("$python" -m flexnet profile "$model" --batch-size "$batch" --nsimnode "$servers" --big-gpu 4)
+    local command=("$python" -m flexnet profile "$model" --batch-size "$batch" --nsimnode "$servers" --big-gpu "$gpus")
     command+=("$@" --device "$device" "${extra[@]}" -o "$directory/$name.json")
     if [ "$device" = list ]; then
         echo "$name: ${command[*]:2}" | sed 's| --device list.*||'
-    elif [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ]; then
+    elif [ "$device" != analytic ] && [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ]; then
         echo "$name: finished before"
     else
         echo "$name:"
@@ -51,8 +52,19 @@ make() { # name model batch servers [model flags]
 }
 extra=("$@")
 
+if [ "$device" = cpu ]; then
+    gpus=0
+    make dlrm dlrm 1024 16
+    make ncf ncf 1024 16
+    make moe moe 1280 16
+    make transformer transformer 256 16 --num-layers 2 --hidden-size 128 --num-heads 4 --sequence-length 32
+    make alexnet alexnet 16 4
+    exit $failed
+fi
+
 # Batches, servers and flags are those of the published measurements; where there is none, 64 samples for each GPU.
 # Four GPUs act as one in each server.
+gpus=4
 dlrm=(--embedding-bag-size 100 --arch-sparse-feature-size)
 make moe16 moe 5120 16
 make moe128 moe 40960 128

@@ -20,7 +20,6 @@ __all__ = ["DTYPES", "Cpu", "Cuda", "Device", "open_device"]
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 _GRAPH_BELOW = 5e-3  # seconds: of longer passes the start does not matter
-_ONCE_IS_ENOUGH = 1.0  # seconds both passes take before they are timed
 _CPU_SAMPLE = 1e-3  # seconds a sample lasts at least
 _CLOCK_EVERY = 10.0  # seconds
 _QUERY = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active")
@@ -220,17 +219,13 @@ class Cuda:
     def _run(self, make: Callable[[], Work], cap: float) -> tuple[Timing, Timing | None, int | None, list[str]]:
         held, has_backward = torch.cuda.memory_allocated(self._device), False
         work = make()
-        seconds = 0.0
         for _ in range(2):  # the first time algorithms are tried, some with more memory
-            if seconds < _ONCE_IS_ENOUGH:
-                torch.cuda.reset_peak_memory_stats(self._device)
-                start = time.perf_counter()
-                work.forward()
-                has_backward = work.start_backward()
-                if has_backward:
-                    work.backward()
-                self._stream.synchronize()
-                seconds = time.perf_counter() - start
+            torch.cuda.reset_peak_memory_stats(self._device)
+            work.forward()
+            has_backward = work.start_backward()
+            if has_backward:
+                work.backward()
+        self._stream.synchronize()
         peak = torch.cuda.max_memory_allocated(self._device) - held
         forward = self._time(work.forward, cap)
         backward = self._time(work.backward, cap) if has_backward and work.start_backward() else None
