@@ -130,14 +130,10 @@ def main() -> None:
     print(f"| files kept apart | {summary([row for row in rows if row.file in CHECKED])} |")
     print(f"| all but the first quarter second of each file | {summary([row for row in rows if not row.cold])} |")
     print(f"| kept apart, without it | {summary([r for r in rows if r.file in CHECKED and not r.cold])} |")
-    print(
-        "\n| operator | times | median error | within 1.5 | median ratio | least | greatest |\n|---|---|---|---|---|---|---|"
-    )
+    print(f"\n| operator {HEAD}")
     for kind in sorted({row.kind for row in rows}):
         print(f"| {kind.lower().replace('_', ' ')} | {summary([row for row in rows if row.kind == kind])} |")
-    print(
-        "\n| file | times | median error | within 1.5 | median ratio | least | greatest |\n|---|---|---|---|---|---|---|"
-    )
+    print(f"\n| file {HEAD}")
     for name in (*FITTED, *CHECKED):
         print(f"| {name} | {summary([row for row in rows if row.file == name])} |")
     if options.plot is not None:
