@@ -107,8 +107,9 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
 def _require_torch(device: str) -> None:
     try:
         import torch  # noqa: F401
-    except ImportError as error:
-        missing = "which is not installed" if error.name == "torch" else f"which cannot be imported ({error})"
+    except (ImportError, OSError) as error:  # OSError: a library it wants is missing
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        missing = "which is not installed" if absent else f"which cannot be imported ({error})"
         raise FlexNetError(
             f"--device {device} needs PyTorch, {missing}: pip install 'flexnet[profile]', "
             "or use --device analytic for estimates"
