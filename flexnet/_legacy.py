@@ -36,7 +36,6 @@ NO_EFFECT = {
     "--print-freq": True,
     "-d": True,
     "--dataset": True,
-    "--enable-attribute-parallel": False,
     "--nodes": True,
     "--nsimgpu": True,
     "--no-gpu": False,
@@ -63,7 +62,13 @@ _REASONS = {
 }
 
 # Flags of flexnet profile that a search does not have, and the other way round, in the same original programs.
-_ONLY_PROFILE = {"--max-localsz": True, "--device": True}
+_ONLY_PROFILE = {
+    "--max-localsz": True,
+    "--device": True,
+    "--dtype": True,
+    "--time-cap": True,
+    "--enable-attribute-parallel": False,
+}
 _ONLY_SEARCH = {
     "--topology": True,
     "--node-degree": True,

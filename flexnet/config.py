@@ -11,6 +11,7 @@ from flexnet.flag_values import INTEGER, FlagReader, one_of
 from flexnet.flags import SEARCH, Given
 from flexnet.graph import ModelGraph
 from flexnet.models import MODELS
+from flexnet.parts import Cuts
 from flexnet.semantics import PRESETS, Semantics
 from flexnet.units import us_to_s
 
@@ -23,6 +24,7 @@ GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
 STARTS = ("data", "dp")
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
+DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
@@ -72,15 +74,30 @@ class RunConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProfileConfig:
-    """A profile to make; fields as in `RunConfig` and `flexnet.degrees.measured_degrees`."""
+    """A profile to make; fields as in `RunConfig`, and these.
+
+    Parameters
+    ----------
+    cuts : Cuts
+        Which configs.
+    device : str
+        ``cuda``, ``cpu`` or ``analytic``.
+    dtype : str
+        ``fp32``, ``tf32``, ``bf16`` or ``fp16``.
+    time_cap : float
+        Seconds a pass of a config is repeated at most.
+    resume : bool
+        Go on with an interrupted profile if there is one.
+    """
 
     graph: ModelGraph
     model_flags: Mapping[str, str]
-    n_server: int
-    big_gpu: int
+    cuts: Cuts
+    device: str
     gpu: str
-    parameter_parallel: bool
-    max_local: int | None
+    dtype: str
+    time_cap: float
+    resume: bool
     output: Path
     warnings: tuple[str, ...]
 
@@ -176,27 +193,33 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     Raises
     ------
     FlexNetError
-        If a value is malformed or out of range, or the device is not available.
+        If a value is malformed or out of range.
     """
     read = FlagReader(given)
     device = read.name("--device", DEVICE_NAMES, "cuda")
-    if device != "analytic":
-        raise FlexNetError(
-            f"--device {device} is not available yet in this version; --device analytic writes estimated times"
-        )
     batch_size = read.integer("--batch-size", 64, least=1, most=_MAX_COUNT)
     n_server = read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS)
     has_limit = "--max-localsz" in given
+    cuts = Cuts(
+        n_server=n_server,
+        big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
+        parameter_parallel="--enable-parameter-parallel" in given,
+        attribute_parallel="--enable-attribute-parallel" in given,
+        max_local=read.integer("--max-localsz", 1, least=1, most=_MAX_COUNT) if has_limit else None,
+    )
+    other = ("--dtype", "--time-cap", "--resume") if device == "analytic" else ("--gpu",)
+    warnings = [f"{flag} has no effect with --device {device}" for flag in other if flag in given]
     return ProfileConfig(
         graph=_graph(model, model_given, batch_size),
         model_flags=dict(model_given),
-        n_server=n_server,
-        big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
+        cuts=cuts,
+        device=device,
         gpu=read.name("--gpu", GPU_NAMES, "a100"),
-        parameter_parallel="--enable-parameter-parallel" in given,
-        max_local=read.integer("--max-localsz", 1, least=1, most=_MAX_COUNT) if has_limit else None,
+        dtype=read.name("--dtype", DTYPE_NAMES, "fp32"),
+        time_cap=read.number("--time-cap", 0.2, "a number of seconds above 0", above=0.0),
+        resume="--resume" in given,
         output=read.path("--output") or Path(f"measure_{batch_size}_{n_server}.json"),
-        warnings=tuple(_unused_model_flags(model, model_given)),
+        warnings=(*warnings, *_unused_model_flags(model, model_given)),
     )
 
 

@@ -1,11 +1,14 @@
 """Cost tables: what every measured config of every operator costs in time and memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.graph import Operator
+from flexnet.shapes import shape_name
 from flexnet.units import ms_to_s
 
 __all__ = ["CostTable", "Entry", "config_text", "held_seconds"]
@@ -50,6 +53,9 @@ class CostTable:
         File name, or ``"roofline a100"``.
     provenance : Mapping[str, object]
         How the table was made, as far as its file says.
+    shapes : Mapping[str, tuple[Entry, ...]]
+        The same by shape-qualified name (`flexnet.shapes`), where operators of one measurement name have times of
+        their own; the original's files have none.
     """
 
     batch_size: int
@@ -58,6 +64,34 @@ class CostTable:
     estimated: bool
     source: str
     provenance: Mapping[str, object]
+    shapes: Mapping[str, tuple[Entry, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def candidates(self, op: Operator, *, by_shape: bool = True) -> tuple[Entry, ...]:
+        """Entries of an operator in file order: of its shape if the table has it, else of its measurement name.
+
+        Of a config that comes twice each entry has the costs of the last.
+
+        Parameters
+        ----------
+        op : Operator
+        by_shape : bool
+            False as the original: by measurement name alone.
+
+        Raises
+        ------
+        FlexNetError
+            If the table has neither.
+        """
+        found = self.shapes.get(shape_name(op)) if by_shape and self.shapes else None
+        if found is None:
+            found = self.entries.get(op.key)
+        if found is None:
+            raise FlexNetError(
+                f"{self.source} has no measurement {op.key}, which operator {op.name} needs; "
+                "the model flags must be those it was profiled with"
+            )
+        last = {entry.degrees: entry for entry in found}
+        return tuple(last[entry.degrees] for entry in found)
 
     def lookup(self, key: str, degrees: tuple[int, ...]) -> Entry:
         """Costs of measurement ``key`` cut by ``degrees``; of duplicates the last.

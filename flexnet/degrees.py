@@ -4,6 +4,8 @@ Reference: model.cc:2306:measure_all and the ``measure_operator_cost`` functions
 refuse tensors their libraries cannot handle.
 """
 
+from math import prod
+
 from flexnet.errors import FlexNetError
 from flexnet.graph import Operator, OpType, Tensor
 
@@ -16,6 +18,8 @@ _OUTPUT_LIMITED_ACTIVATIONS = frozenset({OpType.RELU, OpType.SIGMOID, OpType.TAN
 _ELEMENTWISE = frozenset(
     {OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV}
 )
+_SPATIAL = _ELEMENTWISE | {OpType.CONV2D, OpType.POOL2D, OpType.CONCAT, OpType.DROPOUT, OpType.IDENTITY, OpType.EXP}
+_SPATIAL |= {OpType.GELU}
 
 
 def measured_degrees(
@@ -41,7 +45,9 @@ def measured_degrees(
         Linear may also split its output channels (``--enable-parameter-parallel``): all (channel, batch) degrees
         that divide their sizes and make at most ``n_server`` parts, whatever the libraries can handle.
     attribute_parallel : bool
-        ``--enable-attribute-parallel``; no operator of the original has attribute configs, so it adds none.
+        Operators on images may also split width and height (``--enable-attribute-parallel``, which the original
+        parses and does not use): convolutions, poolings, element-wise operators, dropouts and joins along channels,
+        where the degrees divide the sizes read and written, and the parts divide the servers.
     max_local : int, optional
         Most samples on one GPU (``--max-localsz``).
 
@@ -70,7 +76,6 @@ def measured_degrees(
     """
     if n_server < 1 or big_gpu < 0:
         raise FlexNetError(f"cannot cut for {n_server} servers of {big_gpu} GPUs; use at least 1 server and 0 GPUs")
-    del attribute_parallel
     inner = (1,) * (op.rank - 1)
     if op.kind == OpType.EMBEDDING:
         return [(*inner, 1)]  # whole table, whole batch, one GPU
@@ -80,13 +85,16 @@ def measured_degrees(
         return [(c, *inner[1:], b) for c, b in sorted(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))]
     gpus = max(big_gpu, 1)
     limits = [limit for limit in (max_local, _local_limit(op)) if limit is not None]
-    return [
-        (*inner, degree)
-        for degree in divisors(n_server, n_server)
+    cuts = _spatial_cuts(op, n_server) if attribute_parallel else [()]
+    found = [
+        (*cut, *inner[len(cut) :], degree)
+        for cut in cuts
+        for degree in divisors(n_server // prod(cut), n_server)
         if _divides(op, degree * gpus)
         and all(op.outputs[0].dims[-1] // (degree * gpus) <= limit for limit in limits)
-        and _possible(op, degree * gpus)
+        and _possible(op, degree * gpus * prod(cut))
     ]
+    return sorted(found, key=lambda degrees: (prod(degrees), degrees))
 
 
 def divisors(number: int, limit: int) -> list[int]:
@@ -96,6 +104,19 @@ def divisors(number: int, limit: int) -> list[int]:
     [1, 2, 3, 4, 6]
     """
     return [i for i in range(1, min(number, limit) + 1) if number % i == 0]
+
+
+def _spatial_cuts(op: Operator, n_server: int) -> list[tuple[int, ...]]:
+    """Ways to cut the width and height of an image, the uncut one first."""
+    if op.rank != 4 or op.kind not in _SPATIAL or op.attrs.get("axis", 1) != 1:
+        return [()]
+    tensors = (*op.outputs, *(source.tensor for source in op.inputs))
+    return [
+        (across, down)
+        for across in divisors(n_server, n_server)
+        for down in divisors(n_server // across, n_server)
+        if all(tensor.dims[0] % across == 0 and tensor.dims[1] % down == 0 for tensor in tensors)
+    ]
 
 
 def _local_limit(op: Operator) -> int | None:

@@ -26,6 +26,8 @@ class Gpu:
     tensor_flops : float
         Operations per second on single-precision data where the library may round products to TF32 and use tensor
         cores (dense, not the sparse figure), as cuDNN does by default; `flops` where there is no TF32.
+    cache_bytes : float
+        Level-2 cache.
     """
 
     name: str
@@ -33,16 +35,18 @@ class Gpu:
     memory_bandwidth: float
     memory_bytes: float
     tensor_flops: float
+    cache_bytes: float
 
 
 # NVIDIA data sheets: V100 (SXM2 32 GB, January 2020), A100 (SXM4 40 GB, 2020: the memory the published profiles
-# fitted in), H100 (SXM5 80 GB) and H200 (SXM 141 GB): FP32, memory bandwidth, memory, TF32 (half the sparse figure).
+# fitted in), H100 (SXM5 80 GB) and H200 (SXM 141 GB): FP32, memory bandwidth, memory, TF32 (half the sparse figure),
+# level-2 cache.
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
-        "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12),
-        "a100": Gpu("a100", 19.5e12, 1555e9, 40e9, 156e12),
-        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12),
-        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12),
+        "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12, 6e6),
+        "a100": Gpu("a100", 19.5e12, 1555e9, 40e9, 156e12, 40e6),
+        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12, 50e6),
+        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12, 50e6),
     }
 )
 

@@ -2,7 +2,8 @@
 
 ``{"batch_size": int, "ngpus": int, "measurements": [{"name", "pc_str", "fw_time", "bw_time", "mem_req"}, ...]}``
 with times in milliseconds (model.cc:2271:write_measurement_to_json, model.cc:548:load_measurement).  Our files
-carry more keys, at the top level only, which the original passes over.
+carry more keys, at the top level only, which the original passes over.  One of them is ``shapes``: a list like
+``measurements`` whose names tell shapes apart (`flexnet.shapes`) and whose records may say more, such as the spread.
 """
 
 import re
@@ -24,6 +25,7 @@ from flexnet.units import s_to_ms
 __all__ = ["check_covers", "read_measurement", "write_measurement"]
 
 _OWN_KEYS = ("batch_size", "ngpus", "measurements")
+_RESERVED = (*_OWN_KEYS, "estimated", "shapes")
 _CONFIG = re.compile(r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})+", re.ASCII)  # nine digits: fits the original's int
 _MAX_MS = float(np.finfo(np.float32).max)
 _MAX_COUNT = 2**31 - 1  # the original's int
@@ -70,21 +72,27 @@ def read_measurement(path: str | Path, *, batch_size: int | None = None, n_serve
         raise FlexNetError(f"{source}: measurements is {_shown(records)}; it must be a list")
     if not records:
         raise FlexNetError(f"{source}: measurements is empty; make the file again with flexnet profile")
-    entries: dict[str, list[Entry]] = {}
-    for i, record in enumerate(records):
-        key, entry = _entry(record, f"{source}: measurement {i}")
-        entries.setdefault(key, []).append(entry)
+    shapes = document.get("shapes", [])
+    if not isinstance(shapes, list):
+        raise FlexNetError(f"{source}: shapes is {_shown(shapes)}; it must be a list")
     return CostTable(
         measured_batch,
         measured_servers,
-        MappingProxyType({key: tuple(found) for key, found in entries.items()}),
+        _table(records, f"{source}: measurement"),
         document.get("estimated") is True,
         source,
-        MappingProxyType({key: value for key, value in document.items() if key not in (*_OWN_KEYS, "estimated")}),
+        MappingProxyType({key: value for key, value in document.items() if key not in _RESERVED}),
+        _table(shapes, f"{source}: shape"),
     )
 
 
-def write_measurement(path: str | Path, table: CostTable, *, provenance: Mapping[str, object] | None = None) -> None:
+def write_measurement(
+    path: str | Path,
+    table: CostTable,
+    *,
+    provenance: Mapping[str, object] | None = None,
+    details: Mapping[tuple[str, tuple[int, ...]], Mapping[str, object]] | None = None,
+) -> None:
     """Write a cost table as a measurement file, whole or not at all.
 
     Parameters
@@ -95,6 +103,8 @@ def write_measurement(path: str | Path, table: CostTable, *, provenance: Mapping
         Its provenance, and ``"estimated": true`` if its times are not measured, become top-level keys.
     provenance : Mapping[str, object], optional
         More top-level keys; values must be what JSON can hold.
+    details : Mapping, optional
+        More keys for the record of a shape name and config.
 
     Raises
     ------
@@ -107,12 +117,18 @@ def write_measurement(path: str | Path, table: CostTable, *, provenance: Mapping
     table that was read is written back to the last bit.
     """
     records = [_record(key, entry, table.source) for key, found in table.entries.items() for entry in found]
+    shapes = [
+        {**_record(name, entry, table.source), **(details or {}).get((name, entry.degrees), {})}
+        for name, found in table.shapes.items()
+        for entry in found
+    ]
     document: dict[str, object] = {
         "batch_size": table.batch_size,
         "ngpus": table.n_server,
         "measurements": records,
         **({"estimated": True} if table.estimated else {}),
-        **{k: v for k, v in {**table.provenance, **(provenance or {})}.items() if k not in (*_OWN_KEYS, "estimated")},
+        **{k: v for k, v in {**table.provenance, **(provenance or {})}.items() if k not in _RESERVED},
+        **({"shapes": shapes} if shapes else {}),
     }
     try:
         text = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -144,9 +160,19 @@ def check_covers(table: CostTable, graph: ModelGraph) -> None:
                 f"{table.source} has no measurement {op.key}, which operator {op.name} of model {graph.name} needs; "
                 "the model flags must be those it was profiled with"
             )
-        for entry in table.entries[op.key]:
-            _check_config(table, op, entry)
-        _check_start(table, op)
+        for by_shape in (False, True) if table.shapes else (False,):
+            found = table.candidates(op, by_shape=by_shape)
+            for entry in found:
+                _check_config(table, op, entry)
+            _check_start(table, op, found)
+
+
+def _table(records: list[Any], where: str) -> MappingProxyType[str, tuple[Entry, ...]]:
+    entries: dict[str, list[Entry]] = {}
+    for i, record in enumerate(records):
+        key, entry = _entry(record, f"{where} {i}")
+        entries.setdefault(key, []).append(entry)
+    return MappingProxyType({key: tuple(found) for key, found in entries.items()})
 
 
 def _check_config(table: CostTable, op: Operator, entry: Entry) -> None:
@@ -167,8 +193,8 @@ def _check_config(table: CostTable, op: Operator, entry: Entry) -> None:
             )
 
 
-def _check_start(table: CostTable, op: Operator) -> None:
-    found = [entry.degrees for entry in table.entries[op.key]]
+def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...]) -> None:
+    found = [entry.degrees for entry in entries]
     if op.kind == OpType.EMBEDDING:
         if all(prod(degrees) > table.n_server for degrees in found):
             raise FlexNetError(

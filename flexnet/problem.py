@@ -86,7 +86,9 @@ class Problem:
             if entry.degrees == degrees:
                 return i
         operator = self.graph.operators[op]
-        self.table.lookup(operator.key, degrees)
+        measured = self.table.candidates(operator, by_shape=self.semantics.shape_costs)
+        if degrees not in [entry.degrees for entry in measured]:
+            self.table.lookup(operator.key, degrees)
         raise FlexNetError(
             f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: it needs {prod(degrees)} devices "
             f"and the cluster has {self.cluster.n_server}"
@@ -105,7 +107,7 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
         raise FlexNetError(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
         )
-    candidates = tuple(_candidates(op, table, cluster) for op in graph.operators)
+    candidates = tuple(_candidates(op, table, cluster, semantics) for op in graph.operators)
     flat = [entry for entries in candidates for entry in entries]
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
@@ -147,18 +149,16 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 
 
-def _candidates(op: Operator, table: CostTable, cluster: Cluster) -> tuple[Entry, ...]:
-    if op.key not in table.entries:
-        raise FlexNetError(f"{table.source} has no measurement of operator {op.name} ({op.key})")
+def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
     fitting = []
-    for entry in table.entries[op.key]:
+    for entry in table.candidates(op, by_shape=semantics.shape_costs):
         if len(entry.degrees) != op.rank:
             raise FlexNetError(
                 f"{table.source}: {op.key} is cut in {len(entry.degrees)} dimensions {entry.degrees}; "
                 f"operator {op.name} has {op.rank}"
             )
         if prod(entry.degrees) <= cluster.n_server:
-            fitting.append(table.lookup(op.key, entry.degrees))
+            fitting.append(entry)
     if not fitting:
         raise FlexNetError(f"{table.source}: no measured config of {op.key} fits on {cluster.n_server} servers")
     return tuple(fitting)

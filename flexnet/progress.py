@@ -82,17 +82,29 @@ class Display:
         left : float
             Seconds left.
         """
-        if self._live:
-            if time.monotonic() - self._shown_at < REFRESH_S:
-                return
-        elif iteration // self._step == self._shown_step:
+        if not self._is_time(iteration):
             return
-        self._shown_at = time.monotonic()
-        self._shown_step = iteration // self._step
-        text = (
+        self._show(
             f"{iteration} of {self._total}: current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, "
             f"{speed:.0f} proposals/s, {duration_text(left)} left"
         )
+
+    def show_step(self, n_done: int, what: str, left: float) -> None:
+        """Show a step of something else, if it is time to: how many are done, what was, and seconds left."""
+        if self._is_time(n_done):
+            self._show(f"{n_done} of {self._total}: {what}, {duration_text(left)} left")
+
+    def _is_time(self, n_done: int) -> bool:
+        if self._live:
+            if time.monotonic() - self._shown_at < REFRESH_S:
+                return False
+        elif n_done // self._step == self._shown_step:
+            return False
+        self._shown_at = time.monotonic()
+        self._shown_step = n_done // self._step
+        return True
+
+    def _show(self, text: str) -> None:
         if self._live:
             self._rewrite(text)
         else:

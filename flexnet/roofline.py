@@ -1,17 +1,15 @@
 """Estimated cost tables: run times from operation counts, bytes and a GPU's data sheet, without a GPU."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from flexnet.costs import CostTable, Entry, held_seconds
-from flexnet.degrees import divisors, measured_degrees
-from flexnet.errors import FlexNetError
-from flexnet.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Tensor
+from flexnet.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType
 from flexnet.machine import Gpu, find_gpu
 from flexnet.memory import required_bytes
+from flexnet.parts import Cuts, part_of, plan_shapes, tables_of
 from flexnet.units import s_to_ms
-from flexnet.workload import Passes, flops, irregular_bytes, launches, moved_bytes
+from flexnet.workload import flops, irregular_bytes, launches, moved_bytes
 
 __all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "profile_analytic", "roofline_table"]
 
@@ -20,35 +18,51 @@ __all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "profile_analytic", "roof
 class Efficiency:
     """How far below its data sheet a GPU runs; one set for all operators and all GPUs.
 
+    The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
+    ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising.
+
     Parameters
     ----------
     compute : float
-        Share of peak operations a large matrix product reaches (published A100 profiles: 18.2 of 19.5 TFLOP/s).
+        Share of peak operations a large matrix product reaches.
+    narrow : float
+        Share of that for convolutions that read fewer than 8 channels, as of images: no kernel has tiles so thin.
     tensor : float
-        The same on tensor cores, for convolutions and attention (50 to 77 % of 156 TFLOP/s there).
+        Share of peak on tensor cores, for convolutions and attention.
     memory : float
-        Share of peak bandwidth a streaming kernel reaches (1.31 to 1.37 of 1.555 TB/s there).
+        Share of peak bandwidth a streaming kernel reaches.
     irregular : float
         The same for looked-up rows and pooling windows, which use caches and DRAM pages badly.
+    cached : float
+        Times faster a kernel streams that moves less than 80 % of the L2 cache: it finds its data there.
     launch : float
         Seconds each kernel adds: start, ramp-up and tail.
+    row : float
+        Seconds softmax adds for each row: one block of threads works on one row, however short.
     layout : float
-        Times a tensor-core convolution moves its data: it works on NHWC copies of NCHW tensors.
+        Times a tensor-core convolution moves its data: most work on NHWC copies of NCHW tensors.
     workspace : float
-        Bytes of scratch memory those copies must fit in (cuDNN's 1 GiB, as the original sets it); a convolution
-        whose input and output are larger runs without tensor cores.
+        Bytes of scratch memory those copies must fit in (cuDNN's 1 GiB, as the original sets it). A convolution whose
+        input and output are larger runs without tensor cores: back always, forward only if a width or height is odd,
+        for of even ones there are kernels that need no copies.
     """
 
-    compute: float = 0.93
-    tensor: float = 0.65
+    compute: float = 0.96
+    narrow: float = 0.57
+    tensor: float = 0.645
     memory: float = 0.88
-    irregular: float = 0.6
-    launch: float = 3.5e-6
-    layout: float = 2.0
+    irregular: float = 0.57
+    cached: float = 2.1
+    launch: float = 4.3e-6
+    row: float = 3.6e-9
+    layout: float = 1.8
     workspace: float = 2.0**30
 
 
 EFFICIENCY = Efficiency()
+
+_THIN = 8  # channels
+_CACHE_SHARE = 0.8
 
 
 def roofline_table(
@@ -88,31 +102,24 @@ def roofline_table(
     Notes
     -----
     ``seconds = launches * launch + operations / (share * peak) + bytes / (share * bandwidth)``: the sum and not the
-    larger of the two, for kernels overlap them badly at their start and end: over 618 published A100 times of seven
-    models the sum is off by 12 % in the median (82 % within a factor of 1.5), the larger one by 15 % (73 %).
-    The shares were chosen on these same times; other GPUs have not been compared.
+    larger of the two, for kernels overlap them badly at their start and end. How well this does against published
+    times is in measurements/README.md; GPUs other than the A100 have not been compared.
 
     With ``parameter_parallel`` a channel part of Linear reads its whole input and holds its share of the weights
     (the original cut the input too), and the GPUs of a server share its batch as far as they divide it (the original
     ignored ``big_gpu`` here, so its channel-split times do not compare with the others).
     """
     found = find_gpu(gpu)
-    entries: dict[str, tuple[Entry, ...]] = {}
-    by_key: dict[str, list[Operator]] = {}
-    for op in graph.operators:
-        by_key.setdefault(op.key, []).append(op)
-    for key, ops in by_key.items():
-        degrees = measured_degrees(
-            ops[0],
-            n_server=n_server,
-            big_gpu=big_gpu,
-            parameter_parallel=parameter_parallel,
-            attribute_parallel=attribute_parallel,
-            max_local=max_local,
-        )
-        degrees = [d for d in degrees if all(op.outputs[0].dims[-1] % d[-1] == 0 for op in ops)]
-        _check_start(ops, degrees, n_server, big_gpu)
-        entries[key] = tuple(_entry(ops[0], d, found, big_gpu, efficiency) for d in degrees)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local)
+    shapes = plan_shapes(graph, cuts)
+    by_key, by_shape = tables_of(
+        shapes,
+        {
+            (shape.name, degrees): _entry(part_of(shape.op, degrees, big_gpu), degrees, found, efficiency)
+            for shape in shapes
+            for degrees in shape.degrees
+        },
+    )
     provenance = {
         "generator": "flexnet roofline",
         "model": graph.name,
@@ -123,10 +130,11 @@ def roofline_table(
     return CostTable(
         graph.batch_size,
         n_server,
-        MappingProxyType(entries),
+        by_key,
         True,
         f"roofline {found.name}",
         MappingProxyType(provenance),
+        by_shape,
     )
 
 
@@ -135,67 +143,48 @@ profile_analytic = roofline_table  # flexnet profile --device analytic
 
 def part_seconds(op: Operator, parts: int, gpu: Gpu, efficiency: Efficiency = EFFICIENCY) -> tuple[float, float]:
     """Estimated forward and backward seconds of one of ``parts`` pieces of the batch of ``op`` on one GPU."""
-    work, irregular = flops(op, parts), irregular_bytes(op, parts)
-    streamed = moved_bytes(op, parts)
-    streamed = Passes(*(all_ - some for all_, some in zip(streamed, irregular, strict=True)))
-    rate, passes = efficiency.compute * gpu.flops, 1.0
-    if _on_tensor_cores(op, parts, efficiency) and gpu.tensor_flops > gpu.flops:
-        rate = efficiency.tensor * gpu.tensor_flops
-        passes = efficiency.layout if op.kind == OpType.CONV2D else 1.0
-    forward, backward = (
-        n_launch * efficiency.launch
-        + n_flop / rate
-        + passes * n_streamed / (efficiency.memory * gpu.memory_bandwidth)
-        + n_irregular / (efficiency.irregular * gpu.memory_bandwidth)
-        for n_launch, n_flop, n_streamed, n_irregular in zip(launches(op), work, streamed, irregular, strict=True)
-    )
-    return forward, backward
+    work, moved, irregular = flops(op, parts), moved_bytes(op, parts), irregular_bytes(op, parts)
+    seconds = []
+    for back, n_launch in enumerate(launches(op)):
+        if op.kind == OpType.CONV2D:
+            n_product = 1 + back  # filter and data
+            run = n_product * _convolution(op, parts, work.forward, moved.forward, bool(back), gpu, efficiency)
+        else:
+            on_tensor_cores = op.kind == OpType.MULTI_HEAD_ATTENTION  # cuDNN rounds to TF32, cuBLAS (Linear) does not
+            rate = _tensor_rate(gpu, efficiency) if on_tensor_cores else efficiency.compute * gpu.flops
+            bandwidth = efficiency.memory * gpu.memory_bandwidth
+            if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
+                bandwidth *= efficiency.cached
+            run = work[back] / rate + (moved[back] - irregular[back]) / bandwidth
+            run += irregular[back] / (efficiency.irregular * gpu.memory_bandwidth)
+            if op.kind == OpType.SOFTMAX and not back:
+                read = op.inputs[0].tensor
+                run += efficiency.row * read.volume / read.dims[0] / parts
+        seconds.append(n_launch * efficiency.launch + run)
+    return seconds[0], seconds[1]
 
 
-def _on_tensor_cores(op: Operator, parts: int, efficiency: Efficiency) -> bool:
-    """Whether the library may use TF32: cuDNN (convolution, attention) does by default, cuBLAS (Linear) does not."""
-    if op.kind == OpType.CONV2D:
-        return ELEMENT_BYTES["float"] * _data_volume(op) // parts <= efficiency.workspace
-    return op.kind == OpType.MULTI_HEAD_ATTENTION
+def _convolution(
+    op: Operator, parts: int, work: float, moved: float, back: bool, gpu: Gpu, efficiency: Efficiency
+) -> float:
+    """Seconds of one product of a convolution, by the faster of two ways."""
+    read, written = op.inputs[0].tensor, op.outputs[0]
+    streamed = moved / (efficiency.memory * gpu.memory_bandwidth)
+    thin = op.weights[0].dims[2] < _THIN
+    plain = work / (efficiency.compute * gpu.flops * (efficiency.narrow if thin else 1.0)) + streamed
+    odd = any(size % 2 for size in (*read.dims[:2], *written.dims[:2]))
+    copied = ELEMENT_BYTES["float"] * (read.volume + written.volume) / parts
+    if thin or gpu.tensor_flops <= gpu.flops or ((back or odd) and copied > efficiency.workspace):
+        return plain
+    return min(plain, work / _tensor_rate(gpu, efficiency) + efficiency.layout * streamed)
 
 
-def _data_volume(op: Operator) -> int:
-    return op.inputs[0].tensor.volume + op.outputs[0].volume
+def _tensor_rate(gpu: Gpu, efficiency: Efficiency) -> float:
+    if gpu.tensor_flops <= gpu.flops:
+        return efficiency.compute * gpu.flops
+    return efficiency.tensor * gpu.tensor_flops
 
 
-def _entry(op: Operator, degrees: tuple[int, ...], gpu: Gpu, big_gpu: int, efficiency: Efficiency) -> Entry:
-    if degrees[0] > 1 and op.rank > 1:
-        op = _channel_part(op, degrees[0])
-    parts = degrees[-1] if op.kind == OpType.EMBEDDING else degrees[-1] * _gpus_used(op, degrees[-1], big_gpu)
-    forward, backward = part_seconds(op, parts, gpu, efficiency)
-    return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), required_bytes(op, parts))
-
-
-def _gpus_used(op: Operator, degree: int, big_gpu: int) -> int:
-    """Most GPUs of a server that can share its part of the batch evenly: all, where profilers measure."""
-    batch = op.outputs[0].dims[-1]
-    return max(g for g in divisors(max(big_gpu, 1), big_gpu or 1) if batch % (degree * g) == 0)
-
-
-def _channel_part(op: Operator, pieces: int) -> Operator:
-    """The Linear operator that computes one of ``pieces`` equal pieces of the output channels of ``op``."""
-    kernel, *bias = op.weights
-    out = op.outputs[0].dims[0] // pieces
-    return replace(
-        op,
-        outputs=(Tensor((out, *op.outputs[0].dims[1:]), op.outputs[0].dtype),),
-        weights=(Tensor((kernel.dims[0], out)), *(Tensor((out,)) for _ in bias)),
-    )
-
-
-def _check_start(ops: Iterable[Operator], degrees: list[tuple[int, ...]], n_server: int, big_gpu: int) -> None:
-    """Refuse a table no search could start from: the initial strategy is data-parallel on all servers."""
-    for op in ops:
-        if op.kind == OpType.EMBEDDING or (*[1] * (op.rank - 1), n_server) in degrees:
-            continue
-        sizes = sorted({tensor.dims[-1] for tensor in (*op.outputs, *(source.tensor for source in op.inputs))})
-        raise FlexNetError(
-            f"operator {op.name} ({op.key}) cannot be cut over {n_server} servers of {max(big_gpu, 1)} GPUs: "
-            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {n_server * max(big_gpu, 1)} and a part "
-            "must fit the libraries; choose another --batch-size or fewer servers"
-        )
+def _entry(part: Operator, degrees: tuple[int, ...], gpu: Gpu, efficiency: Efficiency) -> Entry:
+    forward, backward = part_seconds(part, 1, gpu, efficiency)
+    return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), required_bytes(part, 1))

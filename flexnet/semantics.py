@@ -47,6 +47,9 @@ class Semantics:
         hold the same shard; otherwise weights are replicated over all parts (model.cc:798-868).
     limit_memory : bool
         A strategy whose operators do not fit a GPU's memory is refused when a limit is given.
+    shape_costs : bool
+        An operator takes the times measured for its own shape where the table has them; otherwise those of the first
+        operator of its measurement name (model.cc:2250).
     """
 
     name: str
@@ -61,6 +64,7 @@ class Semantics:
     restore_topology: bool
     shard_parameters: bool
     limit_memory: bool
+    shape_costs: bool
 
 
 ORIGINAL = Semantics(
@@ -76,6 +80,7 @@ ORIGINAL = Semantics(
     restore_topology=False,
     shard_parameters=False,
     limit_memory=False,
+    shape_costs=False,
 )
 
 CORRECTED = Semantics(
@@ -91,6 +96,7 @@ CORRECTED = Semantics(
     restore_topology=True,
     shard_parameters=True,
     limit_memory=True,
+    shape_costs=True,
 )
 
 PRESETS = {"original": ORIGINAL, "corrected": CORRECTED}

@@ -6,13 +6,14 @@ part holds them all), one multiply-add counted as two operations, and 4 bytes an
 ====================  =======================  ==========================  =====================================
 operator              operations, forward      elements moved, forward     elements moved, backward
 ====================  =======================  ==========================  =====================================
-Linear                2 x out                  x + w + y                   2 (x + w + y): weights, then inputs
+Linear                2 x out                  x + w + y                   3 x + 3 w + 2 y: weights' gradient, then
+                                                                           inputs', both added to what is there
 Conv2D                2 y kh kw inC/groups     x + w + y                   2 (x + w + y): filter, then data
 Attention             projections, scores,     x + w + y, projections      twice as many
                       weighted sum             twice, scores 4 times
 Batch matrix product  2 y k                    x + y                       2 (x + y)
 Embedding             samples bag out          indices, looked-up rows, y  y, looked-up rows twice (read, add)
-Pool2D                y kh kw                  x + y                       2 (x + y)
+Pool2D                y kh kw                  x + y                       3 x + 2 y: x, y and both gradients
 Concat, Flat,         0                        x + y                       gradients are added: x + x + y
 Reshape, Transpose,
 Reverse
@@ -35,8 +36,7 @@ entropy
 ====================  =======================  ==========================  =====================================
 
 Backward operations are twice the forward ones where there are weights or two factors, else the same (reference:
-the kernels of FlexFlow's ops/*.cu; the counts of Linear and of element-wise operators agree with the published
-A100 times at 93 % of peak operations and 88 % of peak bandwidth).
+the kernels of FlexFlow's ops/*.cu).
 """
 
 from math import prod
@@ -85,8 +85,8 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
     >>> from flexnet.builder import GraphBuilder
     >>> b = GraphBuilder("mlp", batch_size=1024)
     >>> x = b.dense(b.input(16), 4)
-    >>> moved_bytes(b.build().operators[0], 8)  # 4 (128 x 16 + 16 x 4 + 4 + 128 x 4), and twice that
-    Passes(forward=10512, backward=21024)
+    >>> moved_bytes(b.build().operators[0], 8)  # x, w and y are 128 x 16, 16 x 4 + 4 and 128 x 4 elements
+    Passes(forward=10512, backward=29488)
     """
     x = sum(_bytes(source.tensor, parts) for source in op.inputs)
     y = sum(_bytes(tensor, parts) for tensor in op.outputs)
@@ -97,10 +97,12 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
     if op.kind == OpType.MULTI_HEAD_ATTENTION:
         forward = x + w + y + _attention_bytes(op, parts)
         return Passes(forward, 2 * forward)
+    if op.kind == OpType.LINEAR:
+        return Passes(x + w + y, 3 * x + 3 * w + 2 * y)
     if op.kind in _PRODUCTS:
         return Passes(x + w + y, 2 * (x + w + y))
     if op.kind == OpType.POOL2D:
-        return Passes(x + y, 2 * (x + y))
+        return Passes(x + y, 3 * x + 2 * y)
     if op.kind in _BINARY:
         return Passes(x + y, 3 * x)
     if op.kind in _NORMS:
@@ -120,8 +122,8 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
 def irregular_bytes(op: Operator, parts: int) -> Passes:
     """The bytes of `moved_bytes` that do not stream: looked-up rows (embeddings, experts) and pooling windows."""
     if op.kind == OpType.POOL2D:
-        once = _bytes(op.inputs[0].tensor, parts) + _bytes(op.outputs[0], parts)
-    elif op.kind == OpType.EMBEDDING or op.kind in _GATHERS:
+        return moved_bytes(op, parts)
+    if op.kind == OpType.EMBEDDING or op.kind in _GATHERS:
         rows = _volume(op.inputs[0].tensor, parts)  # one index, or one gate value, for each row taken
         once = ELEMENT_BYTES["float"] * rows * (op.outputs[0].volume // op.outputs[0].dims[-1])
     else:
@@ -132,11 +134,11 @@ def irregular_bytes(op: Operator, parts: int) -> Passes:
 def launches(op: Operator) -> Passes:
     """Kernels started one after the other, as FlexFlow's operators do.
 
-    Linear: product, bias, activation; back: activation, weights, bias (two steps), inputs.  Concat: one for each
-    input.  Attention: three projections, scores, scaling, softmax, sum, output, and layout changes.
+    Linear: product, bias, activation; back: activation, weights, bias (two steps), inputs, and a sum.  Concat:
+    one for each input.  Attention: three projections, scores, scaling, softmax, sum, output, and layout changes.
     """
     if op.kind == OpType.LINEAR:
-        return Passes(3, 5)
+        return Passes(3, 6)
     if op.kind == OpType.CONV2D:
         return Passes(3, 6)
     if op.kind == OpType.MULTI_HEAD_ATTENTION:

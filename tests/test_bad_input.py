@@ -71,8 +71,11 @@ COMMANDS = {
     "flag without its value": (search("--mfile"), "--mfile needs a value"),
     "flag for a value": (search("--mfile", "--seed", "1"), "--mfile needs a value"),
     "value for a switch": (search("--enable-propagation=1"), "--enable-propagation takes no value"),
-    "profile of a GPU": (["profile", "dlrm"], "--device cuda is not available yet"),
-    "profile of a processor": (["profile", "dlrm", "--device", "cpu"], "--device cpu is not available yet"),
+    "profile of no time": (
+        ["profile", "dlrm", "--time-cap", "0"],
+        "--time-cap",
+    ),
+    "profile of odd numbers": (["profile", "dlrm", "--dtype", "fp8"], "it must be fp32, tf32, bf16 or fp16"),
     "unknown device": (["profile", "dlrm", "--device", "tpu"], "it must be cuda, cpu or analytic"),
     "search flag in profile": (
         ["profile", "dlrm", "--device", "analytic", "--topology", "fc"],
@@ -88,7 +91,7 @@ COMMANDS = {
     "original program without topology": (["dlrmsim", "-ll:gpu", "1"], "--topology is missing; choose topoopt"),
     "original program on four GPUs": (["dlrmsim", "-ll:gpu", "4", "--topology", "fc"], "--big-gpu"),
     "original program with an unknown flag": (["dlrmsim", "--topology", "fc", "--nsimnodes", "4"], "--nsimnode?"),
-    "original program that measures": (["dlrmsim", "--measure"], "--device cuda is not available yet"),
+    "original program that measures": (["dlrmsim", "--measure", "--dtype", "fp8"], "it must be fp32, tf32"),
 }
 
 FLAGS = {

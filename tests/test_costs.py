@@ -1,7 +1,13 @@
 import pytest
 
+from flexnet.builder import GraphBuilder
+from flexnet.cluster import Cluster
 from flexnet.costs import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
+from flexnet.graph import OpType
+from flexnet.problem import make_problem
+from flexnet.semantics import CORRECTED, ORIGINAL
+from flexnet.shapes import shape_name
 
 
 def table(*entries):
@@ -38,3 +44,37 @@ def test_config_text_counts_dimensions_first():
 def test_times_are_held_as_float32_milliseconds():
     assert held_seconds(0.5) == 0.0005
     assert held_seconds(0.281293) == 0.28129300475120544 * 1e-3
+
+
+def shaped():
+    b = GraphBuilder("m", 8)
+    b.unary(OpType.RELU, b.input(16))
+    b.unary(OpType.RELU, b.input(4))
+    graph = b.build()
+    _, second = graph.operators
+    first_times, own = Entry((1, 2), 4.0, 4.0, 4), Entry((1, 2), 1.0, 1.0, 1)
+    entries = {"ElementUnary_13": (first_times,)}
+    shapes = {shape_name(second): (own,)}
+    return graph, CostTable(8, 2, entries, False, "m.json", {}, shapes), first_times, own
+
+
+def test_an_operator_has_the_times_of_its_shape():
+    graph, table, first_times, own = shaped()
+    first, second = graph.operators
+    assert table.candidates(first) == (first_times,)  # no entry for its shape: that of its name
+    assert table.candidates(second) == (own,)
+    assert table.candidates(second, by_shape=False) == (first_times,)
+
+
+def test_original_semantics_price_by_name_and_corrected_ones_by_shape():
+    graph, table, first_times, own = shaped()
+    cluster = Cluster(n_server=2)
+    assert make_problem(graph, table, cluster, CORRECTED).candidates == ((first_times,), (own,))
+    assert make_problem(graph, table, cluster, ORIGINAL).candidates == ((first_times,), (first_times,))
+
+
+def test_of_duplicates_each_has_the_last_ones_costs():
+    first, later = Entry((1, 4), 1e-3, 2e-3, 10), Entry((1, 4), 5e-3, 6e-3, 20)
+    b = GraphBuilder("m", 8)
+    b.dense(b.input(8), 4)
+    assert table(first, later).candidates(b.build().operators[0]) == (later, later)

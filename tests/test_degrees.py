@@ -88,7 +88,7 @@ def test_channel_splits_of_linear():
     assert measured_degrees(other, n_server=4, big_gpu=0, parameter_parallel=True) == [(1, 1), (1, 2), (1, 4)]
 
 
-def test_attribute_parallel_adds_nothing():
+def test_attribute_parallel_adds_nothing_to_what_is_no_image():
     op = one(lambda b: b.softmax(b.input(6)))
     flags = {"n_server": 4, "big_gpu": 0}
     assert measured_degrees(op, attribute_parallel=True, **flags) == measured_degrees(op, **flags)
@@ -103,3 +103,36 @@ def test_counts_out_of_range(flags):
 def test_divisors():
     assert divisors(7, 100) == [1, 7]
     assert divisors(12, 5) == [1, 2, 3, 4]
+
+
+def test_spatial_splits_divide_what_is_read_and_written():
+    conv = one(lambda b: b.conv2d(b.input(3, 8, 12), 4, (3, 3), padding=(1, 1)), 8)
+    found = measured_degrees(conv, n_server=4, big_gpu=2, attribute_parallel=True)
+    assert found == [
+        (1, 1, 1, 1),
+        (1, 1, 1, 2),
+        (1, 2, 1, 1),
+        (2, 1, 1, 1),
+        (1, 1, 1, 4),
+        (1, 2, 1, 2),
+        (1, 4, 1, 1),
+        (2, 1, 1, 2),
+        (2, 2, 1, 1),
+        (4, 1, 1, 1),
+    ]
+    valid = one(lambda b: b.conv2d(b.input(3, 8, 8), 4, (3, 3)), 8)  # 8 to 6: quarters do not divide
+    assert {d[:2] for d in measured_degrees(valid, n_server=4, big_gpu=0, attribute_parallel=True)} == {
+        (1, 1),
+        (1, 2),
+        (2, 1),
+        (2, 2),
+    }
+
+
+def test_spatial_splits_of_what_has_no_windows():
+    flags = {"n_server": 2, "big_gpu": 0, "attribute_parallel": True}
+    joined = one(lambda b: b.concat([b.input(3, 8, 8), b.input(5, 8, 8)], axis=1), 8)
+    assert (1, 2, 1, 1) in measured_degrees(joined, **flags)
+    stacked = one(lambda b: b.concat([b.input(3, 8, 8), b.input(3, 8, 8)], axis=2), 8)
+    assert measured_degrees(stacked, **flags) == [(1, 1, 1, 1), (1, 1, 1, 2)]
+    assert (2, 1, 1, 1) in measured_degrees(one(lambda b: b.unary(OpType.RELU, b.input(3, 8, 8)), 8), **flags)

@@ -333,3 +333,49 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, key, value):
         read_measurement(path)
     except FlexNetError as error:
         assert str(error).isprintable()
+
+
+SHAPE = {"name": "Dense_8_4@8x64>4x64;activation=0,weights=2", "pc_str": "2-1-4", "fw_time": 2, "bw_time": 3}
+SHAPE |= {"mem_req": 64, "fw_spread": 0.01, "note": "more"}
+
+
+def test_shapes_are_read_beside_the_names(save):
+    table = read_measurement(save({**DOCUMENT, "shapes": [SHAPE]}))
+    assert list(table.shapes) == [SHAPE["name"]]
+    assert table.shapes[SHAPE["name"]][0].forward == 0.002
+    assert "shapes" not in table.provenance
+    assert read_measurement(save(DOCUMENT)).shapes == {}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "match"),
+    [
+        ({}, "shapes is an object; it must be a list"),
+        ([1], "shape 0 is 1; it must be an object"),
+        ([{**SHAPE, "fw_time": -1}], r"shape 0 .*: fw_time is -1 ms; a time cannot be negative"),
+    ],
+)
+def test_bad_shapes(save, shapes, match):
+    fails(save({**DOCUMENT, "shapes": shapes}), match)
+
+
+def test_shapes_are_written_with_their_details(tmp_path):
+    entry = Entry((1, 4), 0.002, 0.003, 64)
+    table = CostTable(64, 4, {"Dense_8_4": (entry,)}, False, "m.json", {}, {SHAPE["name"]: (entry,)})
+    path = tmp_path / "m.json"
+    write_measurement(path, table, details={(SHAPE["name"], (1, 4)): {"fw_spread": 0.01, "note": "more"}})
+    document = orjson.loads(path.read_bytes())
+    assert document["shapes"] == [SHAPE]
+    (record,) = document["measurements"]
+    assert record == {k: SHAPE[k] for k in ("pc_str", "fw_time", "bw_time", "mem_req")} | {"name": "Dense_8_4"}
+    back = read_measurement(path)
+    assert (back.entries, back.shapes) == (table.entries, table.shapes)
+
+
+def test_a_shape_must_cover_its_operator_too():
+    b = GraphBuilder("m", 64)
+    b.dense(b.input(8), 4)
+    entries = {"Dense_8_4": (Entry((1, 4), 1, 1, 1),)}
+    table = CostTable(64, 4, entries, False, "m.json", {}, {SHAPE["name"]: (Entry((1, 2), 1, 1, 1),)})
+    with pytest.raises(FlexNetError, match="lacks config 2-1-4"):
+        check_covers(table, b.build())

@@ -1,0 +1,148 @@
+"""The journal of a profile: each measurement on a line of its own, on disk before the next is made."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from flexnet.errors import FlexNetError
+
+__all__ = ["Journal", "Measured", "journal_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured part.
+
+    Parameters
+    ----------
+    shape : str
+    degrees : tuple of int
+    forward, backward : float
+        Seconds; backward is 0 where there is no backward pass.
+    memory : int
+        Bytes.
+    detail : Mapping
+        Spreads, repeats, notes: what the file says beside the record.
+    """
+
+    shape: str
+    degrees: tuple[int, ...]
+    forward: float
+    backward: float
+    memory: int
+    detail: Mapping[str, object]
+
+
+def journal_path(output: Path) -> Path:
+    """Where the journal of a measurement file is.
+
+    >>> journal_path(Path("measure_64_4.json")).name
+    'measure_64_4.json.partial'
+    """
+    return output.with_name(f"{output.name}.partial")
+
+
+@dataclass(slots=True)
+class Journal:
+    """Measurements made so far, appended to a file.
+
+    Parameters
+    ----------
+    path : Path
+    identity : Mapping
+        What the measurements hang on; a journal of another identity is not continued.
+    """
+
+    path: Path
+    identity: Mapping[str, object]
+    found: dict[tuple[str, tuple[int, ...]], Measured] = field(default_factory=dict)
+
+    def open(self, *, resume: bool) -> None:
+        """Start the journal, or read what an interrupted profile left and go on with it.
+
+        Raises
+        ------
+        FlexNetError
+            If there is a journal and it is not to be continued, or it is of another profile, or cannot be read.
+        """
+        if not self.path.exists():
+            self._append({"format": "flexnet-profile-journal", "version": 1, **self.identity}, mode="wb")
+            return
+        try:
+            content = self.path.read_bytes()
+        except OSError as error:
+            raise FlexNetError(f"cannot read {self.path}: {error.strerror or error}") from None
+        lines = content.split(b"\n")
+        whole = len(content) - len(lines.pop())  # a line that was cut off while it was written does not count
+        if not whole:  # it ended before the first line was written
+            self._append({"format": "flexnet-profile-journal", "version": 1, **self.identity}, mode="wb")
+            return
+        if not resume:
+            raise FlexNetError(
+                f"{self.path} holds {len(lines) - 1} measurements of a profile that was not finished; "
+                "go on with --resume, or remove the file to start again"
+            )
+        try:
+            head, *records = (orjson.loads(line) for line in lines)
+            if not isinstance(head, dict):
+                raise ValueError("its first line is no object")
+            self._check(head)
+            for record in records:
+                measured = Measured(
+                    record["shape"],
+                    tuple(record["degrees"]),
+                    float(record["forward"]),
+                    float(record["backward"]),
+                    int(record["memory"]),
+                    dict(record["detail"]),
+                )
+                self.found[measured.shape, measured.degrees] = measured
+            os.truncate(self.path, whole)
+        except (ValueError, KeyError, TypeError) as error:
+            raise FlexNetError(
+                f"{self.path} cannot be continued: it is no journal of flexnet profile ({error}); remove it"
+            ) from None
+        except OSError as error:
+            raise FlexNetError(f"cannot write {self.path}: {error.strerror or error}") from None
+
+    def add(self, measured: Measured) -> None:
+        """Keep a measurement.
+
+        Raises
+        ------
+        FlexNetError
+            If it cannot be written; those before it are kept.
+        """
+        record = {
+            "shape": measured.shape,
+            "degrees": measured.degrees,
+            "forward": measured.forward,
+            "backward": measured.backward,
+            "memory": measured.memory,
+            "detail": measured.detail,
+        }
+        self._append(record, mode="ab")
+        self.found[measured.shape, measured.degrees] = measured
+
+    def remove(self) -> None:
+        """Remove the file: everything is in the measurement file."""
+        self.path.unlink(missing_ok=True)
+
+    def _append(self, record: Mapping[str, object], mode: str) -> None:
+        try:
+            with self.path.open(mode) as file:
+                file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
+        except OSError as error:
+            kept = f"; {len(self.found)} measurements are kept there, go on with --resume" if self.found else ""
+            raise FlexNetError(f"cannot write {self.path}: {error.strerror or error}{kept}") from None
+
+    def _check(self, head: Mapping[str, object]) -> None:
+        for name, value in self.identity.items():
+            if head.get(name) != orjson.loads(orjson.dumps(value)):
+                raise FlexNetError(
+                    f"{self.path} cannot be continued: its {name.replace('_', ' ')} is {str(head.get(name))[:200]} "
+                    f"and that of this profile {str(value)[:200]}; remove it, or name another output file"
+                )

@@ -1,0 +1,195 @@
+"""Measures every config of every shape of a model, one after the other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flexnet.costs import CostTable, Entry, config_text, held_seconds
+from flexnet.errors import FlexNetError
+from flexnet.graph import ModelGraph, Operator, OpType
+from flexnet.machine import GPUS
+from flexnet.memory import required_bytes
+from flexnet.parts import Shape, part_of, tables_of
+from flexnet.profiler.devices import Cuda, Device, is_out_of_memory
+from flexnet.profiler.journal import Journal, Measured
+from flexnet.profiler.operators import Work, make_work
+from flexnet.profiler.timing import Timing
+from flexnet.roofline import part_seconds
+from flexnet.units import s_to_ms
+
+__all__ = ["Job", "Step", "measure_all", "table_from"]
+
+_SETUP_S = 0.1  # what a config takes beside its passes; only for the time left
+_FEWEST_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a profile is.
+
+    Parameters
+    ----------
+    n_done, n_total : int
+        Configs.
+    share : float
+        Share of the work done, as the roofline estimates it.
+    text : str
+        What was measured.
+    """
+
+    n_done: int
+    n_total: int
+    share: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to measure.
+
+    Parameters
+    ----------
+    shapes : tuple of Shape
+    big_gpu : int
+    cap : float
+        Seconds a pass is repeated at most.
+    """
+
+    shapes: tuple[Shape, ...]
+    big_gpu: int
+    cap: float
+
+    @property
+    def configs(self) -> list[tuple[Shape, tuple[int, ...]]]:
+        """All configs in order of measurement."""
+        return [(shape, degrees) for shape in self.shapes for degrees in shape.degrees]
+
+
+def measure_all(
+    job: Job,
+    device: Device,
+    journal: Journal,
+    *,
+    observe: Callable[[Step], None],
+    warn: Callable[[str], None],
+) -> None:
+    """Measure what the journal lacks.
+
+    A config that does not fit the device's memory is left out with a warning; nothing is ever written for it.
+
+    Raises
+    ------
+    FlexNetError
+        If an operator cannot run on the device, or a measurement cannot be kept.
+    """
+    configs = job.configs
+    parts = [part_of(shape.op, degrees, job.big_gpu) for shape, degrees in configs]
+    weights = [_expected_seconds(part, job.cap) for part in parts]
+    places = [(shape.name, degrees) for shape, degrees in configs]
+    todo = sum(weight for weight, place in zip(weights, places, strict=True) if place not in journal.found)
+    done = 0.0
+    for i, ((shape, degrees), part, weight) in enumerate(zip(configs, parts, weights, strict=True)):
+        if (shape.name, degrees) in journal.found:
+            continue
+        measured = _measure(shape, degrees, part, job.cap, device, warn)
+        done += weight
+        text = f"{shape.op.key} {config_text(degrees)}"
+        if measured is not None:
+            journal.add(measured)
+            text += f": forward {s_to_ms(measured.forward):.4g} ms, backward {s_to_ms(measured.backward):.4g} ms"
+        observe(Step(i + 1, len(configs), done / todo, text))
+
+
+def table_from(
+    job: Job, graph: ModelGraph, n_server: int, journal: Journal, device: Device
+) -> tuple[CostTable, dict[tuple[str, tuple[int, ...]], dict[str, object]]]:
+    """Make the cost table of what was measured, and what its file says of each config.
+
+    Raises
+    ------
+    FlexNetError
+        If a config every search starts from did not fit the device.
+    """
+    entries = {
+        place: Entry(m.degrees, held_seconds(s_to_ms(m.forward)), held_seconds(s_to_ms(m.backward)), m.memory)
+        for place, m in journal.found.items()
+    }
+    for shape in job.shapes:
+        start = (*[1] * (shape.op.rank - 1), 1 if shape.op.kind == OpType.EMBEDDING else n_server)
+        if (shape.name, start) not in entries:
+            part = part_of(shape.op, start, job.big_gpu)
+            raise FlexNetError(
+                f"{shape.op.key} ({shape.op.name}) with config {config_text(start)}, which every search starts from, "
+                f"does not fit the memory of {device.name}: it needs {_needed(part, device) / 1e9:.1f} GB or more; "
+                f"what was measured is kept in {journal.path}: use --resume on a larger device, or a smaller batch"
+            )
+    by_key, by_shape = tables_of(job.shapes, entries)
+    details = {place: dict(m.detail) for place, m in journal.found.items()}
+    table = CostTable(graph.batch_size, n_server, by_key, False, f"profile {device.name}", {}, by_shape)
+    return table, details
+
+
+def _measure(
+    shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float, device: Device, warn: Callable[[str], None]
+) -> Measured | None:
+    where = f"{shape.op.key} with config {config_text(degrees)}"
+    free = device.free_bytes()
+    rows = _table_rows(part, free, device) if part.kind == OpType.EMBEDDING else None
+    if device.name == "cpu" and rows is None and _needed(part, device) > 0.8 * free:
+        warn(f"left out {where}: it needs {_needed(part, device) / 1e9:.1f} GB and {free / 1e9:.1f} GB are free")
+        return None  # a processor's memory is not refused; the system ends whom it likes
+
+    def make() -> Work:
+        name = "cuda" if isinstance(device, Cuda) else "cpu"
+        return make_work(part, device=name, dtype=device.dtype, table_rows=rows)
+
+    try:
+        forward, backward, peak, notes = device.run(make, cap)
+    except (RuntimeError, MemoryError, NotImplementedError) as error:
+        if is_out_of_memory(error):
+            warn(f"left out {where}: it does not fit the memory of {device.name} ({free / 1e9:.1f} GB free)")
+            return None
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise FlexNetError(f"{where} cannot run on {device.name}: {reason}") from None
+    memory = required_bytes(part, 1) * device.element_bytes // 4 if peak is None else peak
+    if peak is not None and rows is not None:
+        memory += (part.weights[0].dims[1] - min(rows, part.weights[0].dims[1])) * _row_bytes(part, device)
+    return Measured(
+        shape.name,
+        degrees,
+        forward.seconds,
+        0.0 if backward is None else backward.seconds,
+        memory,
+        _detail(forward, backward, notes),
+    )
+
+
+def _detail(forward: Timing, backward: Timing | None, notes: Sequence[str]) -> dict[str, object]:
+    detail: dict[str, object] = {}
+    for name, timing in (("fw", forward), ("bw", backward)):
+        if timing is not None:
+            spread = None if timing.spread is None else round(timing.spread, 5)
+            detail |= {f"{name}_spread": spread, f"{name}_repeats": timing.repeats}
+    return {**detail, "note": "; ".join(notes)} if notes else detail
+
+
+def _needed(part: Operator, device: Device) -> int:
+    """About what an operator takes: everything with its gradients, and once more for what is made on the way."""
+    return 2 * required_bytes(part, 1) * device.element_bytes // 4
+
+
+def _row_bytes(part: Operator, device: Device) -> int:
+    return part.weights[0].dims[0] * device.element_bytes
+
+
+def _table_rows(part: Operator, free: int, device: Device) -> int:
+    """Rows of an embedding's table for which there is memory beside its looked-up rows and their gradient."""
+    lookups = part.inputs[0].tensor.volume
+    beside = 24 * lookups + 2 * lookups * _row_bytes(part, device) + 3 * part.outputs[0].volume * device.element_bytes
+    rows = part.weights[0].dims[1]
+    while rows > _FEWEST_ROWS and rows * _row_bytes(part, device) + beside > 0.9 * free:
+        rows //= 2
+    return rows
+
+
+def _expected_seconds(part: Operator, cap: float) -> float:
+    return _SETUP_S + sum(max(min(cap, 30 * seconds), 6 * seconds) for seconds in part_seconds(part, 1, GPUS["a100"]))

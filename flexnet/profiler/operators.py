@@ -1,0 +1,291 @@
+"""Every operator in PyTorch, forward and backward as training runs it.
+
+Shapes are PyTorch's here, outermost first: the reverse of `flexnet.graph.Tensor.dims`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from flexnet.graph import Operator, OpType, Tensor
+
+__all__ = ["Work", "make_work"]
+
+Tensors = Sequence[torch.Tensor]
+
+_ACTIVATIONS: Mapping[int, Callable[[torch.Tensor], torch.Tensor]] = MappingProxyType(
+    {
+        OpType.RELU: torch.relu,
+        OpType.IDENTITY: torch.clone,
+        OpType.SIGMOID: torch.sigmoid,
+        OpType.TANH: torch.tanh,
+        OpType.ELU: F.elu,
+        OpType.EXP: torch.exp,
+        OpType.GELU: F.gelu,
+    }
+)
+_FUSED = MappingProxyType({OpType.RELU: torch.relu_, OpType.SIGMOID: torch.sigmoid_, OpType.TANH: torch.tanh_})
+_BINARY: Mapping[int, Callable[..., torch.Tensor]] = MappingProxyType(
+    {OpType.ADD: torch.add, OpType.SUB: torch.sub, OpType.MUL: torch.mul, OpType.DIV: torch.div}
+)
+
+
+@dataclass(slots=True)
+class Work:
+    """One operator with its tensors, ready to run again and again.
+
+    Parameters
+    ----------
+    compute : callable
+        From inputs and weights to outputs.
+    inputs, weights : sequence of Tensor
+    note : str
+        How it departs from the operator, empty if it does not.
+    """
+
+    compute: Callable[[Tensors, Tensors], Tensors]
+    inputs: Tensors
+    weights: Tensors
+    note: str = ""
+    _outputs: Tensors = ()
+    _gradients: Tensors = ()
+
+    def forward(self) -> None:
+        """Run the forward pass; it leaves what the backward pass needs."""
+        self._outputs = ()  # freed before the next are made
+        self._outputs = self.compute(self.inputs, self.weights)
+
+    def start_backward(self) -> bool:
+        """Make the gradients of the outputs of the last forward pass; False if there is no backward pass."""
+        self._gradients = tuple(torch.ones_like(y) for y in self._outputs if y.requires_grad)
+        return bool(self._gradients)
+
+    def backward(self) -> None:
+        """Run the backward pass to all inputs and weights (data, too, has a gradient, as in the original)."""
+        torch.autograd.grad(
+            [y for y in self._outputs if y.requires_grad],
+            [x for x in (*self.inputs, *self.weights) if x.requires_grad],
+            self._gradients,
+            retain_graph=True,
+            allow_unused=True,
+        )
+
+    @property
+    def outputs(self) -> Tensors:
+        """Outputs of the last forward pass."""
+        return self._outputs
+
+
+def make_work(op: Operator, *, device: str, dtype: torch.dtype, table_rows: int | None = None) -> Work:
+    """Make the tensors of an operator and the function that computes it.
+
+    Parameters
+    ----------
+    op : Operator
+        With the shapes of the part that is measured.
+    device : str
+    dtype : torch.dtype
+        Of all floating-point tensors.
+    table_rows : int, optional
+        Rows of an embedding's table, if not all of them: looked up just as randomly.
+    """
+    note = ""
+    if op.kind == OpType.EMBEDDING and table_rows is not None and table_rows < op.weights[0].dims[1]:
+        note = f"table of {table_rows} rows in place of {op.weights[0].dims[1]}"
+    rows = table_rows if note else None
+    inputs = [_input(op, i, device, dtype, rows) for i in range(len(op.inputs))]
+    weights = [_normal(shape, device, dtype, scale) for shape, scale in _weight_shapes(op, rows)]
+    return Work(lambda xs, ws: _COMPUTE[op.kind](op, xs, ws), inputs, weights, note)
+
+
+def _normal(shape: Sequence[int], device: str, dtype: torch.dtype, scale: float = 1.0) -> torch.Tensor:
+    """Random values, repeated after a million: making more takes longer than measuring does."""
+    tensor = torch.empty(tuple(shape), device=device, dtype=dtype)
+    flat = tensor.view(-1)
+    done = min(flat.numel(), 2**20)
+    flat[:done].normal_(0.0, scale)
+    while done < flat.numel():
+        more = min(done, flat.numel() - done)
+        flat[done : done + more] = flat[:more]
+        done += more
+    return tensor.requires_grad_()
+
+
+def _input(op: Operator, i: int, device: str, dtype: torch.dtype, table_rows: int | None) -> torch.Tensor:
+    tensor = op.inputs[i].tensor
+    shape = tuple(reversed(tensor.dims))
+    if tensor.dtype not in ("int32", "int64"):
+        return _normal(shape, device, dtype)
+    n_choice = _n_choice(op, table_rows)
+    as_held = {"int32": torch.int32, "int64": torch.int64}[tensor.dtype]
+    if op.kind == OpType.EMBEDDING:
+        return torch.randint(n_choice, shape, device=device, dtype=as_held)
+    if len(shape) != 2 or shape[1] > n_choice:
+        return torch.zeros(shape, device=device, dtype=as_held)
+    ranked = torch.rand((shape[0], n_choice), device=device)  # every sample goes to different experts
+    return ranked.topk(shape[1], dim=1).indices.to(as_held)
+
+
+def _n_choice(op: Operator, table_rows: int | None) -> int:
+    if op.kind == OpType.EMBEDDING:
+        return table_rows or op.weights[0].dims[1]
+    if op.kind == OpType.GROUP_BY:
+        return len(op.outputs)
+    if op.kind in (OpType.AGGREGATE, OpType.AGGREGATE_SPEC):
+        return len(op.inputs) - 2
+    return 8
+
+
+def _weight_shapes(op: Operator, table_rows: int | None) -> list[tuple[tuple[int, ...], float]]:
+    """Shapes of the weights and the size of their values, which keeps activations of order one."""
+    if op.kind == OpType.MULTI_HEAD_ATTENTION:
+        embed = op.outputs[0].dims[0]
+        return [
+            ((embed, width), width**-0.5) for width in (*(source.tensor.dims[0] for source in op.inputs[:3]), embed)
+        ]
+    if op.kind == OpType.BATCH_NORM:
+        return [((op.outputs[0].dims[-2],), 1.0)] * 2
+    shapes = [tuple(reversed(tensor.dims)) for tensor in op.weights]
+    if op.kind == OpType.EMBEDDING:
+        return [((table_rows or shapes[0][0], shapes[0][1]), 1.0)]
+    return [(shape, Tensor(shape[1:]).volume ** -0.5) for shape in shapes]
+
+
+def _linear(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (_fused(op, F.linear(xs[0], ws[0], ws[1] if len(ws) > 1 else None)),)
+
+
+def _conv2d(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    a = op.attrs
+    stride, padding = (a["stride_h"], a["stride_w"]), (a["padding_h"], a["padding_w"])
+    return (_fused(op, F.conv2d(xs[0], ws[0], ws[1], stride, padding, 1, a["groups"])),)
+
+
+def _fused(op: Operator, y: torch.Tensor) -> torch.Tensor:
+    activation = op.attrs.get("activation", 0)
+    if not activation:
+        return y
+    kind = OpType(activation)
+    return _FUSED[kind](y) if kind in _FUSED else _ACTIVATIONS[kind](y)
+
+
+def _pool2d(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    a = op.attrs
+    pool: Any = F.avg_pool2d if a["average"] else F.max_pool2d
+    padding = (a["padding_h"], a["padding_w"])
+    x = xs[0]
+    if 2 * padding[0] > a["kernel_h"] or 2 * padding[1] > a["kernel_w"]:  # more than PyTorch's pooling pads
+        x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
+        padding = (0, 0)
+    return (pool(x, (a["kernel_h"], a["kernel_w"]), (a["stride_h"], a["stride_w"]), padding),)
+
+
+def _attention(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    heads = op.attrs["heads"]
+    q, k, v = (F.linear(x, w).unflatten(-1, (heads, -1)).transpose(1, 2) for x, w in zip(xs, ws[:3], strict=True))
+    attended = F.scaled_dot_product_attention(q, k, v)
+    return (F.linear(attended.transpose(1, 2).flatten(2), ws[3]),)
+
+
+def _embedding(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (F.embedding_bag(xs[0], ws[0], mode="sum", sparse=True),)
+
+
+def _concat(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (torch.cat(list(xs), dim=op.attrs["axis"]),)
+
+
+def _split(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    whole, first = op.inputs[0].tensor.dims, op.outputs[0].dims
+    axis = next((k for k in range(len(whole)) if whole[k] != first[k]), 0)  # innermost first
+    pieces = torch.split(xs[0], [tensor.dims[axis] for tensor in op.outputs], len(whole) - 1 - axis)
+    return tuple(piece.contiguous() for piece in pieces)
+
+
+def _transpose(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (xs[0].transpose(-1, -2).contiguous(),)
+
+
+def _reverse(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (xs[0].flip(-1 - op.attrs.get("axis", 0)),)
+
+
+def _reshape(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (xs[0].clone().reshape(tuple(reversed(op.outputs[0].dims))),)  # the original copies, and so does Flat
+
+
+def _batch_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (F.batch_norm(xs[0], None, None, ws[0], ws[1], training=True),)
+
+
+def _topk(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    values, indices = torch.topk(xs[0], op.attrs["k"], dim=-1)
+    return values, indices.to(torch.int32)
+
+
+def _slots(assignment: torch.Tensor, n_expert: int, n_row: int) -> torch.Tensor:
+    """Row of each (sample, choice) among all experts' rows; ``n_expert * n_row`` where an expert has no room."""
+    chosen = assignment.reshape(-1).to(torch.int64)
+    taken = (chosen.unsqueeze(1) == torch.arange(n_expert, device=chosen.device)).to(torch.int64).cumsum(0)
+    place = taken.gather(1, chosen.unsqueeze(1)).squeeze(1) - 1
+    return torch.where(place < n_row, chosen * n_row + place, n_expert * n_row)
+
+
+def _group_by(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    x, assignment = xs
+    n_expert, n_row = len(op.outputs), op.outputs[0].dims[-1]
+    slots = _slots(assignment, n_expert, n_row)
+    sample = torch.arange(n_expert * n_row + 1, device=x.device) % x.shape[0]  # rows no sample takes hold any
+    sample = sample.scatter(0, slots, torch.arange(slots.numel(), device=x.device) // assignment.shape[1])
+    return tuple(torch.index_select(x, 0, sample[:-1]).split(n_row))
+
+
+def _aggregate(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    gate, assignment, *experts = xs
+    slots = _slots(assignment, len(experts), experts[0].shape[0])
+    rows = torch.cat([*experts, experts[0].new_zeros((1, *experts[0].shape[1:]))])
+    picked = torch.index_select(rows, 0, slots)
+    if op.kind == OpType.AGGREGATE_SPEC:
+        return (picked,)
+    weighted = picked.reshape(*gate.shape, *picked.shape[1:]) * gate.reshape(*gate.shape, *[1] * (picked.dim() - 1))
+    return (weighted.sum(1),)
+
+
+def _unary(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (_ACTIVATIONS[op.kind](xs[0]),)
+
+
+def _binary(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (_BINARY[op.kind](xs[0], xs[1]),)
+
+
+_COMPUTE: Mapping[int, Callable[[Operator, Tensors, Tensors], Tensors]] = MappingProxyType(
+    {
+        OpType.LINEAR: _linear,
+        OpType.CONV2D: _conv2d,
+        OpType.POOL2D: _pool2d,
+        OpType.MULTI_HEAD_ATTENTION: _attention,
+        OpType.EMBEDDING: _embedding,
+        OpType.CONCAT: _concat,
+        OpType.SPLIT: _split,
+        OpType.FLAT: _reshape,
+        OpType.RESHAPE: _reshape,
+        OpType.TRANSPOSE: _transpose,
+        OpType.REVERSE: _reverse,
+        OpType.SOFTMAX: lambda op, xs, ws: (torch.softmax(xs[0], dim=-1),),
+        OpType.DROPOUT: lambda op, xs, ws: (F.dropout(xs[0], 0.5, training=True),),
+        OpType.BATCH_NORM: _batch_norm,
+        OpType.BATCH_MATMUL: lambda op, xs, ws: (torch.matmul(xs[0], xs[1]),),
+        OpType.TOPK: _topk,
+        OpType.CACHE: lambda op, xs, ws: (xs[0].clone(),),
+        OpType.GROUP_BY: _group_by,
+        OpType.AGGREGATE: _aggregate,
+        OpType.AGGREGATE_SPEC: _aggregate,
+        **dict.fromkeys(_ACTIVATIONS, _unary),
+        **dict.fromkeys(_BINARY, _binary),
+    }
+)

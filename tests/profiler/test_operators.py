@@ -1,0 +1,155 @@
+"""Every kind of operator runs, has the shapes the builder says, and gradients for everything that has one."""
+
+import pytest
+
+from flexnet.builder import GraphBuilder
+from flexnet.graph import Operator, OpType, Source, Tensor
+from flexnet.models import MODELS
+from flexnet.parts import part_of
+from flexnet.shapes import shape_name
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from flexnet.profiler.operators import make_work  # noqa: E402
+
+
+def run(op, dtype=torch.float32, **more):
+    work = make_work(op, device="cpu", dtype=dtype, **more)
+    work.forward()
+    if work.start_backward():
+        work.backward()
+    return work
+
+
+def shapes(tensors):
+    return [tuple(reversed(tensor.shape)) for tensor in tensors]
+
+
+def built(build, batch=4) -> Operator:
+    b = GraphBuilder("m", batch)
+    build(b)
+    return b.build().operators[-1]
+
+
+def plain(kind, inputs, outputs, weights=(), **attrs) -> Operator:
+    sources = tuple(Source(None, 0, Tensor(dims)) for dims in inputs)
+    return Operator(0, kind, "x_100", "x", sources, tuple(map(Tensor, outputs)), tuple(map(Tensor, weights)), attrs)
+
+
+UNARY = [OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU]
+BINARY = [OpType.ADD, OpType.SUB, OpType.MUL, OpType.DIV]
+OTHERS = [
+    plain(OpType.DROPOUT, [(6, 4)], [(6, 4)]),
+    plain(OpType.BATCH_NORM, [(5, 4, 3, 2)], [(5, 4, 3, 2)]),
+    plain(OpType.BATCH_MATMUL, [(7, 5, 2), (3, 7, 2)], [(3, 5, 2)]),
+    plain(OpType.SPLIT, [(6, 2)], [(4, 2), (2, 2)]),
+    plain(OpType.SPLIT, [(3, 6, 2)], [(3, 1, 2), (3, 5, 2)]),
+    plain(OpType.RESHAPE, [(6, 2)], [(3, 2, 2)]),
+    plain(OpType.REVERSE, [(6, 2)], [(6, 2)], axis=0),
+    plain(OpType.TRANSPOSE, [(3, 5, 2)], [(5, 3, 2)]),
+]
+
+
+def small_operators():
+    for kind in UNARY:
+        yield built(lambda b, kind=kind: b.unary(kind, b.input(5)))
+        yield built(lambda b, kind=kind: b.dense(b.input(5), 3, activation=kind))
+    for kind in BINARY:
+        yield built(lambda b, kind=kind: b.binary(kind, b.input(5), b.input(5)))
+    yield built(lambda b: b.dense(b.input(6, 5), 3, bias=False))
+    yield built(lambda b: b.conv2d(b.input(4, 9, 8), 6, (3, 2), stride=(2, 1), padding=(1, 0), groups=2))
+    yield built(lambda b: b.conv2d(b.input(4, 9, 8), 6, (1, 1), activation=OpType.RELU))
+    yield built(lambda b: b.pool2d(b.input(4, 9, 8), (3, 3), stride=(2, 2), padding=(1, 1)))
+    yield built(lambda b: b.pool2d(b.input(4, 9, 8), (1, 3), padding=(1, 1), average=True))
+    yield built(lambda b: b.attention(b.input(3, 6), b.input(5, 7), b.input(5, 7), 8, 2))
+    yield built(lambda b: b.embedding(b.input(3, dtype="int64"), 50, 6))
+    yield built(lambda b: b.concat([b.input(2), b.input(3), b.input(4)], axis=1))
+    yield built(lambda b: b.flat(b.input(2, 3, 4)))
+    yield built(lambda b: b.softmax(b.input(9)))
+    yield from OTHERS
+
+
+@pytest.mark.parametrize("op", list(small_operators()), ids=lambda op: f"{op.kind.name}-{shape_name(op)}")
+def test_shapes_and_gradients(op):
+    work = run(op)
+    assert shapes(work.outputs) == [tensor.dims for tensor in op.outputs]
+    assert shapes(work.inputs) == [source.tensor.dims for source in op.inputs]
+    leaves = [x for x in (*work.inputs, *work.weights) if x.requires_grad]
+    gradients = torch.autograd.grad(work.outputs, leaves, [torch.ones_like(y) for y in work.outputs])
+    assert [tuple(g.shape) for g in gradients] == [tuple(x.shape) for x in leaves]
+    if op.kind != OpType.MULTI_HEAD_ATTENTION:  # one packed weight, of which PyTorch wants four
+        assert shapes(work.weights)[: len(op.weights)] == [tensor.dims for tensor in op.weights]
+    else:
+        assert sum(w.numel() for w in work.weights) == op.weights[0].volume
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["dlrm", "transformer", "moe"])
+def test_half_precision(name, dtype):
+    flags = {"--num-layers": 1, "--hidden-size": 16, "--num-heads": 2, "--sequence-length": 4}
+    graph = MODELS[name].build(flags if name == "transformer" else {}, 80)
+    for op in {shape_name(op): op for op in graph.operators}.values():
+        outputs = run(op, dtype).outputs
+        assert all(y.dtype in (dtype, torch.int32) for y in outputs)
+
+
+def test_the_kinds_are_all_covered():
+    covered = {op.kind for op in small_operators()} | {op.kind for op in MODELS["moe"].build({}, 20).operators}
+    assert covered == set(OpType)
+
+
+def test_every_operator_of_the_experts_model():
+    graph = MODELS["moe"].build({}, 20)
+    for op in graph.operators:
+        work = run(op)
+        assert shapes(work.outputs) == [tensor.dims for tensor in op.outputs]
+        assert work.start_backward() == (op.kind != OpType.CACHE)
+
+
+def test_samples_go_to_their_experts_and_come_back():
+    """Group_by then Aggregate with gates of one: k times each sample, less what an expert has no room for."""
+    graph = MODELS["moe"].build({}, 20)
+    group_by = next(op for op in graph.operators if op.kind == OpType.GROUP_BY)
+    grouped = make_work(group_by, device="cpu", dtype=torch.float32)
+    grouped.forward()
+    x, assignment = grouped.inputs
+    buffers = grouped.outputs
+    expected = [[] for _ in buffers]
+    for i, chosen in enumerate(assignment.tolist()):
+        assert len(set(chosen)) == len(chosen)
+        for expert in chosen:
+            expected[expert].append(i)
+    total = torch.zeros_like(x)
+    for rows, samples in zip(buffers, expected, strict=True):
+        kept = samples[: len(rows)]
+        assert torch.equal(rows[: len(kept)], x[kept])
+        for i in kept:
+            total[i] += x[i]
+    aggregate = built(
+        lambda b: b.aggregate(b.input(2), b.input(2, dtype="int32"), [Source(None, 0, Tensor((784, 16)))] * 5), 20
+    )
+    work = make_work(aggregate, device="cpu", dtype=torch.float32)
+    (together,) = work.compute([torch.ones(20, 2), assignment, *buffers], ())
+    assert torch.allclose(together, total)
+
+
+def test_an_embedding_of_a_smaller_table_says_so():
+    op = built(lambda b: b.embedding(b.input(3, dtype="int64"), 5000, 6))
+    work = run(op, table_rows=64)
+    assert work.note == "table of 64 rows in place of 5000"
+    assert work.weights[0].shape == (64, 6)
+    assert int(work.inputs[0].max()) < 64
+    assert run(op, table_rows=5000).note == ""
+
+
+@pytest.mark.parametrize(
+    ("build", "degrees"),
+    [
+        (lambda b: b.dense(b.input(6), 8), (4, 2)),
+        (lambda b: b.conv2d(b.input(3, 8, 8), 4, (3, 3), padding=(1, 1)), (2, 4, 1, 2)),
+        (lambda b: b.pool2d(b.input(3, 8, 8), (3, 3), padding=(1, 1)), (1, 2, 1, 1)),
+        (lambda b: b.binary(OpType.ADD, b.input(3, 8, 8), b.input(3, 8, 8)), (2, 2, 1, 1)),
+    ],
+)
+def test_parts_run_as_they_are_cut(build, degrees):
+    part = part_of(built(build), degrees, 2)
+    assert shapes(run(part).outputs) == [tensor.dims for tensor in part.outputs]
