@@ -99,7 +99,7 @@ def record(ready: Prepared) -> dict[str, Any]:
         "links": [[int(a), int(b), int(network.topology.links[a, b])] for a, b in ends],
         "routes": routes,
         "ring_jumps": {str(g): rings for g, rings in network.topology.rings.items()},
-        "cost_ms": plan.seconds * 1e3,
+        "cost_ms": float(plan.seconds) * 1e3,
     }
 
 

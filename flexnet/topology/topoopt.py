@@ -109,7 +109,7 @@ def _volumes(demand: Demand, semantics: Semantics) -> dict[int, float]:
 def _ring_degree(degree: int, ring_bytes: float, pair_bytes: float) -> int:
     """Interfaces for rings, at least 2 and even, nearest to their share of the traffic (paper Alg. 1 line 1)."""
     total = ring_bytes + pair_bytes
-    wanted = ceil(degree * ring_bytes / total) if total > 0 else degree
+    wanted = min(ceil(degree * ring_bytes / total), degree) if total > 0 else degree  # quotients round up at times
     return max(2, wanted - wanted % 2)
 
 

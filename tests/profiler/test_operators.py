@@ -94,7 +94,8 @@ def test_half_precision(name, dtype):
 
 def test_the_kinds_are_all_covered():
     covered = {op.kind for op in small_operators()} | {op.kind for op in MODELS["moe"].build({}, 20).operators}
-    assert covered == set(OpType)
+    original = {kind for kind in OpType if kind < OpType.EINSUM}  # PaSE's own kinds have a cost model, no timing
+    assert covered == original
 
 
 def test_every_operator_of_the_experts_model():

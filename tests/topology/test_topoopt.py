@@ -186,3 +186,12 @@ def test_records_of_the_original_have_these_links_and_rings(shared_data, case):
         source, target = map(int, pair.split("-"))
         at = source * n + target
         assert route_ptr[at + 1] - route_ptr[at] == max(len(hops) - 1, 0)
+
+
+@pytest.mark.parametrize("degree", [3, 5, 7, 9])
+def test_rounding_gives_rings_no_more_interfaces_than_there_are(degree):
+    """All traffic is rings', and degree * volume / volume rounds up to a little more than the degree."""
+    rng = np.random.default_rng(0)
+    for volume in rng.uniform(1e9, 1e10, 50):
+        build(14, degree, {14: volume, 7: volume / 3}, semantics=CORRECTED)
+    build(14, degree, {14: 4581298449.934321, 8: 4581298447.934321}, semantics=CORRECTED)
