@@ -19,7 +19,7 @@ from flexnet.dp.prune import prune
 from flexnet.dp.tables import CostTables, evaluate
 from flexnet.errors import FlexNetError
 
-__all__ = ["Solution", "solve"]
+__all__ = ["Solution", "solve", "too_dense"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -27,7 +27,7 @@ Ints = npt.NDArray[np.int64]
 
 PRUNING_SHARE = 0.02  # of the work a vertex takes part in; all of it where memory is short
 
-MOST_PRUNING = 1e10  # operations on one vertex, some 5 s
+MOST_PRUNING = 1e9  # operations on one vertex, some 0.5 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,19 @@ def solve(tables: CostTables, *, memory: float = np.inf, order: Order | None = N
             order = best_order(sizes, cut.edges.keys(), _room(cut, memory))
     needed = 8 * (order.kept + BLOCK_CELLS) + cut.bytes
     if order.kept > _room(cut, memory):
-        raise FlexNetError(
-            f"the graph is too dense for {memory / 1e9:.4g} GB: elimination in {order.rule} order needs "
-            f"{needed / 1e9:.4g} GB of tables, the largest of {order.largest_kept:,} cells "
-            f"({8 * order.largest_kept / 1e9:.4g} GB)"
-        )
+        raise too_dense(order, needed, memory)
     found = _trace(_eliminate(cut, sizes, order), len(sizes))
     choices = tuple(int(kept[choice]) for kept, choice in zip(left, found, strict=True))
     return Solution(evaluate(tables, choices), choices, order, needed)
+
+
+def too_dense(order: Order, needed: float, memory: float) -> FlexNetError:
+    """What to say where elimination needs more memory than there is, both in bytes."""
+    return FlexNetError(
+        f"the graph is too dense for {memory / 1e9:.4g} GB: elimination in {order.rule} order needs "
+        f"{needed / 1e9:.4g} GB of tables, the largest of {order.largest_kept:,} cells "
+        f"({8 * order.largest_kept / 1e9:.4g} GB)"
+    )
 
 
 def _room(tables: CostTables, memory: float) -> float:
