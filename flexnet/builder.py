@@ -193,7 +193,7 @@ class GraphBuilder:
         if a.tensor.dims != b.tensor.dims:
             raise FlexNetError(f"{kind.name} needs equal shapes; got {a.tensor.dims} and {b.tensor.dims}")
         key = f"ElementBinary_{int(kind)}"
-        attrs: dict[str, Any] = {"inplace": int(inplace), "activation": int(activation or 0)}
+        attrs: dict[str, Any] = {"inplace": int(inplace)} | ({"activation": int(activation)} if activation else {})
         return self._add(kind, name or _BINARY[kind], key, [a, b], [a.tensor], **attrs)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:

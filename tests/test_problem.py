@@ -111,7 +111,7 @@ def test_a_missing_measurement_is_refused():
     graph = tower()
     table = cost_table(graph, 2, [[(1, 1)]] * len(graph.operators))
     entries = {key: entry for key, entry in table.entries.items() if not key.startswith("Concat")}
-    with pytest.raises(FlexNetError, match=r"m\.json has no measurement of operator Concat_102 \(Concat_1#2\)"):
+    with pytest.raises(FlexNetError, match=r"m\.json has no measurement Concat_1#2, which operator Concat_102 needs"):
         make_problem(graph, replace(table, entries=entries), Cluster(2), CORRECTED)
 
 
