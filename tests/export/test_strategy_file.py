@@ -159,8 +159,10 @@ def test_mutated_files_are_refused_or_read(data):
         assert len(set(config.devices)) == len(config.devices)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=3), st.lists, max_leaves=4))
-@settings(max_examples=60, deadline=None)
+VALUES = [None, True, -1, 0, 7, 2**63, 1.5, "", "x", [], {}, [[]], [0], ["x"], [None], [[1, 2]], {"name": 3}]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_any_json_value_anywhere_is_refused_or_read(value):
     for document in (
         {"format": "flexnet-strategy", "version": 1, "operators": value},
@@ -169,10 +171,7 @@ def test_any_json_value_anywhere_is_refused_or_read(value):
         {"format": "flexnet-strategy", "version": 1, "operators": [operator(devices=value)]},
         {"format": value, "version": 1},
     ):
-        try:
-            data = orjson.dumps(document)
-        except orjson.JSONEncodeError:  # an integer of more than 64 bits
-            return
+        data = orjson.dumps(document)
         if document.get("operators") == []:
             assert parse_strategy(data, "s") == {}
         else:
