@@ -22,6 +22,7 @@ __all__ = ["GPU_NAMES", "ProfileConfig", "Reader", "RunConfig", "make_profile_co
 
 GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
+NETWORK_NAMES = ("fast", "fair")
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
@@ -135,7 +136,10 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "parameter_parallel": "--enable-parameter-parallel" in given,
         "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
+        "network": read.name("--network", NETWORK_NAMES, "fast"),
     }
+    if values["network"] == "fair" and not semantics.fair_links:
+        raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
     warnings = [*_unused_model_flags(model, model_given)]
     if values["segment_bytes"] and semantics.fair_links:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
