@@ -23,6 +23,7 @@ __all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "ma
 GPU_NAMES = ("a100", "h100", "h200", "v100")
 TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
 STARTS = ("data", "dp")
+NETWORK_NAMES = ("fast", "fair")
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
@@ -152,7 +153,10 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
         "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
+        "network": read.name("--network", NETWORK_NAMES, "fast"),
     }
+    if values["network"] == "fair" and not semantics.fair_links:
+        raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
     warnings = [*_unused_model_flags(model, model_given)]
     if 0 < values["segment_bytes"] < _SMALLEST_SEGMENT:
         raise FlexNetError(

@@ -73,6 +73,11 @@ SEARCH: tuple[Option, ...] = (
     Option(("--search-alpha", "--alpha"), "A", "inverse temperature of the search, per ms (default 1.0)"),
     Option(("--seed",), "N", "same seed, same plan (default 0)"),
     Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
+    Option(
+        ("--network",),
+        "NAME",
+        "fast (default): proposals are priced fast, the best ones again exactly; fair: all are priced exactly",
+    ),
     Option(("--segment-bytes",), "N", "cut transfers into messages; original semantics only (default 0: whole)"),
     Option(("--start",), "NAME", "data: data parallelism (default), or dp: the best of dynamic programming and it"),
     Option(("--import", "--import-strategy"), "FILE", "strategy to start from, in either format"),

@@ -37,6 +37,10 @@ class Result:
         Its times, at full resolution.
     initial_seconds : float
         Iteration time of the starting plan, at full resolution.
+    searched_seconds, initial_searched_seconds : float
+        Times of both plans as proposals were priced.
+    replayed_seconds, initial_replayed_seconds : float
+        Times of both plans at packet level, whatever the semantics.
     changed : list of (Operator, Config)
         Operators that are not as in data parallelism with embeddings dealt round the servers.
     group_sizes : tuple of int
@@ -56,6 +60,10 @@ class Result:
     configs: list[Config]
     timeline: Timeline
     initial_seconds: float
+    searched_seconds: float
+    initial_searched_seconds: float
+    replayed_seconds: float
+    initial_replayed_seconds: float
     changed: list[tuple[Operator, Config]]
     group_sizes: tuple[int, ...]
     bytes_allreduce: float
@@ -66,7 +74,7 @@ class Result:
 
 
 def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, interrupted: bool) -> Result:
-    """Price the best plan at full resolution and keep it if it is faster than the start.
+    """Price the best plans at full resolution and keep the fastest if it is faster than the start.
 
     Parameters
     ----------
@@ -79,9 +87,14 @@ def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, 
     search_s, interrupted
         As in `Result`.
     """
-    plan, timeline = state.best, ready.exact(state)
+    start, pricer = ready.state.current, ready.search.pricer
+    plan, timeline = ready.choose(state)
     if not timeline.seconds < initial.seconds:
-        plan, timeline = ready.state.current, initial
+        plan, timeline = start, initial
+    replayed, initial_replayed = timeline.seconds, initial.seconds
+    if not ready.problem.semantics.fair_links:
+        replayed = pricer.replayed(plan.strategy, plan.network)
+        initial_replayed = pricer.replayed(start.strategy, start.network)
     problem = ready.problem
     configs = configs_of(problem, plan.strategy)
     # Which generator does not matter: an embedding's only degree is 1, and its server is set.
@@ -99,6 +112,10 @@ def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, 
         configs,
         timeline,
         initial.seconds,
+        plan.seconds,
+        start.seconds,
+        replayed,
+        initial_replayed,
         changed,
         tuple(int(size) for size in sizes if size > 1),
         allreduce,
@@ -153,6 +170,10 @@ def result_document(ready: Prepared, result: Result) -> Mapping[str, Any]:
     return {
         "initial_ms": float(s_to_ms(result.initial_seconds)),
         "best_ms": float(s_to_ms(result.timeline.seconds)),
+        "initial_search_ms": float(s_to_ms(result.initial_searched_seconds)),
+        "best_search_ms": float(s_to_ms(result.searched_seconds)),
+        "initial_replay_ms": float(s_to_ms(result.initial_replayed_seconds)),
+        "best_replay_ms": float(s_to_ms(result.replayed_seconds)),
         "iterations": result.iterations,
         "search_s": result.search_s,
         "proposals_per_s": result.iterations / result.search_s if result.search_s > 0 else 0.0,

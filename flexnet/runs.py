@@ -179,7 +179,7 @@ def _fits(ready: Prepared, state: State) -> bool:
     counts = (state.iteration, state.last_reset, state.topology_unchanged)
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         return False
-    for plan in (state.current, state.best):
+    for plan in (state.current, state.best, *state.elite):
         choice, devices = plan.strategy
         if choice.shape != (n_op,) or devices.shape != (n_op, n_server) or not isinstance(plan.seconds, float):
             return False

@@ -221,6 +221,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
 
     def delay(paths, size, rounds):
         hops = max(len(path) for path in paths)
+        if hops == 0:
+            return 0.0
         packet = min(protocol.packet_bytes, size / rounds)
         slowest = min(network.bandwidth[link] for path in paths for link in path)
         return rounds * (protocol.round_trips * hops * network.latency + (hops - 1) * packet / slowest)
@@ -253,6 +255,9 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                 t = queue.pop(0)[3]
                 running[server] = t
                 timers.append((now + graph.seconds[t], ("end", t)))
+        for f in [f for f in flows if not f["links"]]:  # within one server: there at once
+            flows.remove(f)
+            timers.append((now, f["done"]))
         rates = max_min_rates([f["links"] for f in flows], [f["weight"] for f in flows], network.bandwidth)
         times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
         if not times:

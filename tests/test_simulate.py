@@ -203,6 +203,25 @@ def test_a_group_of_one_keeps_its_intra_server_time_only_when_corrected():
     assert FairSimulator().seconds(graph.arrays(), network) == 3e-3
 
 
+def test_an_all_reduce_within_one_server_never_hangs():
+    """Parts of an operator may share a server: their ring has no links."""
+    graph = TaskGraph(
+        2,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([1, 0], np.int32),
+        np.array([1e-3, 2e-3]),
+        np.array([0, 10**6]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 2], np.int32),
+        np.array([1, 1], np.int32),
+        np.zeros(2, np.int32),
+    )
+    for protocol in (FLUID, PACKET, BY_SERVER):
+        assert FairSimulator(protocol=protocol).seconds(graph.arrays(), star(2, 12.5e9, 1e-6)) == 3e-3
+        assert fair(graph, star(2, 12.5e9, 1e-6), protocol)[0] == 3e-3
+
+
 def test_golden_times_of_the_packet_simulator():
     """reference/packet-simulator.md section 3.5: 1 MB over 2 hops takes 84.7816 us, a 10 MB ring of 16 1561.25 us."""
     graph = one_transfer(2, [(0, 1)], 10**6)

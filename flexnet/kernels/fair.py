@@ -496,6 +496,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                         if by_server and item < 3 * n_task:
                             what = 3 * n_task + task  # when all have sent to the first member, it sends back
                     for c in range(first, first + n_new):
+                        if class_begin[c] == class_end[c]:  # all within one server: there at once
+                            n_heap = _push(times, ids, n_heap, now, what)
+                            continue
                         weight = ring_weight if c < n_ring else 1.0
                         narrowest = np.inf
                         if class_weight[c] == 0:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flexnet.search.elite import Plan, with_candidate
 from flexnet.search.moves import MoveSet
-from flexnet.search.pricing import Directions, Price, Pricer
+from flexnet.search.pricing import Price, Pricer
 from flexnet.strategy import Strategy
 from flexnet.topology import Demand, Network
 
@@ -26,15 +27,6 @@ Rebuild = Callable[[np.random.Generator, Demand], Network]
 
 TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
 TOPOLOGY_PATIENCE = 50
-
-
-class Plan(NamedTuple):
-    """A strategy on a network, its iteration time in seconds, and the ring directions it was priced with."""
-
-    strategy: Strategy
-    network: Network
-    seconds: float
-    directions: Directions | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +46,8 @@ class State:
         Times of the topology's own Metropolis test, seconds.
     topology_unchanged : int
         Proposals since that test last said "change".
+    elite : tuple of Plan
+        Best distinct plans so far (`flexnet.search.elite`); none where prices need no second look.
     """
 
     iteration: int
@@ -64,6 +58,7 @@ class State:
     topology_current: float = np.inf
     topology_best: float = np.inf
     topology_unchanged: int = 0
+    elite: tuple[Plan, ...] = ()
 
 
 class Info(NamedTuple):
@@ -132,6 +127,8 @@ class CoSearch:
         improved = price.exact and price.seconds < state.best.seconds
         accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
         rebuilt = False
+        if price.exact and self.pricer.second_look:
+            state = replace(state, elite=with_candidate(state.elite, plan))
         if improved:
             state = replace(state, best=plan)
         if drifting:
@@ -142,6 +139,8 @@ class CoSearch:
             if self.rebuild is not None and changed is not None:
                 plan = self._better_network(rng, plan)
                 rebuilt = plan.network is not state.network
+                if self.pricer.second_look:
+                    state = replace(state, elite=with_candidate(state.elite, plan))
             state = replace(state, current=plan, network=plan.network)
             if plan.seconds < state.best.seconds:
                 state = replace(state, best=plan)

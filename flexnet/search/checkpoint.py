@@ -43,6 +43,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
         "last_reset": state.last_reset,
         "current": plan(state.current),
         "best": plan(state.best),
+        "elite": [plan(p) for p in state.elite],
         "network": network_number(state.network),
         "topology_current": _finite(state.topology_current),
         "topology_best": _finite(state.topology_best),
@@ -81,6 +82,7 @@ def restore(path: Path, rng: np.random.Generator) -> State:
             _infinite(document["topology_current"]),
             _infinite(document["topology_best"]),
             document["topology_unchanged"],
+            tuple(_plan(item, networks) for item in document["elite"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error

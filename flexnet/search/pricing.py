@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.problem import Problem
+from flexnet.search.elite import Directions
 from flexnet.simulate import FairSimulator, FifoSimulator, Timeline, network_arrays
 from flexnet.strategy import Strategy
 from flexnet.taskgraph import BACKWARD, Builder, TaskArrays
@@ -23,8 +23,6 @@ SEARCH_TOLERANCE = 0.02
 EXACT_TASKS = 8192
 REPORT_WINDOW = 5e-4
 REPORT_TOLERANCE = 5e-3
-
-Directions = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,11 +55,14 @@ class Pricer:
         Size of the messages the first-in-first-out model cuts transfers into; 0 for whole.
     memory_limit : float or None
         Bytes of GPU memory a server has; strategies that need more on some server cost infinity.
+    every_exact : bool
+        Price every proposal at full resolution (fair links only).
     """
 
     problem: Problem
     segment_bytes: int = 0
     memory_limit: float | None = None
+    every_exact: bool = False
     resolved: bool = field(default=False, init=False)
     _builder: Builder = field(init=False)
     _fifo: FifoSimulator = field(init=False)
@@ -74,6 +75,11 @@ class Pricer:
         self._fair = FairSimulator()
         self._exact = FairSimulator()
 
+    @property
+    def second_look(self) -> bool:
+        """Whether prices of proposals are approximate, so that the best ones are to be priced again."""
+        return self.problem.semantics.fair_links and not self.every_exact
+
     def set_resolution(self, strategy: Strategy, network: Network) -> None:
         """Choose how finely fair sharing is solved in `price` and `exact`, from the time of a typical plan.
 
@@ -84,7 +90,7 @@ class Pricer:
             A starting plan; plans that are searched should take about as long.
         """
         self.resolved = True
-        if not self.problem.semantics.fair_links:
+        if not self.second_look:
             return
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
@@ -119,6 +125,10 @@ class Pricer:
         if self.problem.semantics.fair_links:
             return self._exact.timeline(tasks, network_arrays(network))
         return self._fifo.timeline(tasks, network_arrays(network), directions)
+
+    def replayed(self, strategy: Strategy, network: Network) -> float:
+        """Iteration time at packet level, whatever link model the semantics have, in seconds."""
+        return self._exact.seconds(self._builder.arrays(strategy), network_arrays(network))
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""

@@ -23,6 +23,7 @@ class Given:
         self.proposals = iter(proposals)
         self.seconds = seconds
         self.built_for = []
+        self.second_look = False
 
     def rewrite(self, rng, strategy):
         return next(self.proposals)

@@ -1,0 +1,54 @@
+"""The best distinct candidates of a search, which are priced once more before one is chosen."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.simulate import Timeline
+from flexnet.strategy import Strategy
+from flexnet.topology import Network
+
+__all__ = ["ELITE", "Directions", "Plan", "choose", "with_candidate"]
+
+ELITE = 8
+"""Candidates that are kept; prices while searching are off by less than what separates this many."""
+
+Directions = npt.NDArray[np.int8]
+
+
+class Plan(NamedTuple):
+    """A strategy on a network, its iteration time in seconds, and the ring directions it was priced with."""
+
+    strategy: Strategy
+    network: Network
+    seconds: float
+    directions: Directions | None
+
+
+def with_candidate(elite: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
+    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, fastest first.
+
+    Parameters
+    ----------
+    elite : tuple of Plan
+    plan : Plan
+        Of plans with the same strategy the faster one stays.
+    """
+    if len(elite) == ELITE and plan.seconds >= elite[-1].seconds:
+        return elite
+    same = [other for other in elite if _same(other.strategy, plan.strategy)]
+    if same and same[0].seconds <= plan.seconds:
+        return elite
+    kept = [other for other in elite if not any(other is one for one in same)]
+    at = sum(other.seconds <= plan.seconds for other in kept)
+    return (*kept[:at], plan, *kept[at:])[:ELITE]
+
+
+def choose(candidates: list[tuple[Plan, Timeline]]) -> tuple[Plan, Timeline]:
+    """The candidate with the shortest timeline, the first of equals."""
+    return min(candidates, key=lambda candidate: candidate[1].seconds)
+
+
+def _same(a: Strategy, b: Strategy) -> bool:
+    return np.array_equal(a.choice, b.choice) and np.array_equal(a.devices, b.devices)
