@@ -89,6 +89,11 @@ def _fabric(config: ReplayConfig, file: TaskGraphFile, graph: TaskGraph) -> Fabr
 
 def _topology(config: ReplayConfig, graph: TaskGraph, rng: np.random.Generator) -> Topology:
     n = graph.n_server
+    if config.topology in ("random", "topoopt") and config.degree > n:
+        raise FlexNetError(
+            f"--node-degree is {config.degree} and there are {n} servers; a {config.topology} network needs at least "
+            "as many servers as interfaces of a server"
+        )
     if config.topology == "leafspine":
         return leaf_spine(n, min(config.servers_per_leaf, n), config.oversubscription)
     if config.topology == "kary":
