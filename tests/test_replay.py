@@ -117,7 +117,7 @@ def test_draws_differ_where_paths_do(graphs):
 def test_drawn_routes_of_one_path_networks_change_nothing(graphs):
     for path in graphs:
         graph, fabric = of_file(path)
-        direct = FairSimulator().seconds(graph.arrays(), network_arrays(fabric.network))
+        direct = FairSimulator(protocol=PACKET).seconds(graph.arrays(), network_arrays(fabric.network))
         (found,) = replay(graph, fabric, [3])
         assert found.seconds == pytest.approx(direct, rel=1e-9)
 
