@@ -156,7 +156,8 @@ class FifoSimulator:
             directions = np.ones(n_group, np.int8)
         lone = self.semantics.intra_server_factor_exact
         ms = simulate_fifo(tasks, network, directions, self.segment_bytes, lone, limit * 1e3, work)
-        return (max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit * 1e3 else ms / 1e3), work
+        seconds = max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit * 1e3 else ms / 1e3
+        return float(seconds), work
 
     def _reserve(self, n_task: int, n_flow: int, n_group: int, n_link: int, n_server: int) -> FifoWork:
         needed = (n_task, n_flow, n_group, n_link, n_server)
@@ -316,7 +317,8 @@ class FairSimulator:
         n_link = len(network.bandwidth)
         work = self._reserve((len(tasks.kind), n_group, n_flow, n_class, n_inc, n_link, network.n_server, n_path))
         protocol = self.protocol
-        return simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work), work
+        seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
+        return float(seconds), work
 
     def _reserve(self, needed: tuple[int, ...]) -> FairWork:
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
