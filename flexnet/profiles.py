@@ -59,7 +59,7 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
     from flexnet.profiler.measure import Job, Step, measure_all, table_from
 
     device = open_device(config.device, config.dtype)
-    job = Job(shapes, config.cuts.big_gpu, config.time_cap)
+    job = Job(shapes, config.cuts.n_server, config.cuts.big_gpu, config.time_cap)
     journal = Journal(journal_path(config.output), {**_identity(config), **device.identity()})
     journal.open(resume=config.resume)
     n_config = len(job.configs)
@@ -84,7 +84,7 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
         say(f"interrupted: {len(journal.found)} of {n_config} configs are kept in {journal.path}; go on with --resume")
         return 130
     display.clear()
-    table, details = table_from(job, config.graph, config.cuts.n_server, journal, device)
+    table, details = table_from(job, config.graph, journal, device)
     provenance = {
         **_provenance(config, command_line),
         **device.provenance(),

@@ -1,5 +1,6 @@
 """Where operators run: this machine's processor or a CUDA GPU, with their clocks, memory and peculiarities."""
 
+import contextlib
 import gc
 import os
 import platform
@@ -22,7 +23,8 @@ DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, 
 _GRAPH_BELOW = 5e-3  # seconds: of longer passes the start does not matter
 _CPU_SAMPLE = 1e-3  # seconds a sample lasts at least
 _CLOCK_EVERY = 10.0  # seconds
-_QUERY = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active")
+_QUERY = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")
+_HELD_DOWN = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")  # its name since driver 535, and before
 _REASONS = {  # nvml.h: nvmlClocksThrottleReasons
     0x2: "application clocks",
     0x4: "power cap",
@@ -128,6 +130,10 @@ class Cpu:
         }
 
 
+def _reason(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(". ")
+
+
 def _processor() -> str:
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
@@ -167,15 +173,12 @@ class Cuda:
     """
 
     def __init__(self, dtype: str) -> None:
+        others = "use --device cpu for real times on this machine's processor, or --device analytic for estimates"
         try:
             torch.cuda.init()
             self._properties: Any = torch.cuda.get_device_properties(0)
         except (RuntimeError, AssertionError) as error:
-            reason = str(error).strip().partition("\n")[0].rstrip(". ")
-            raise FlexNetError(
-                f"--device cuda needs a CUDA GPU and its driver ({reason}); use --device cpu for real times on this "
-                "machine's processor, or --device analytic for estimates"
-            ) from None
+            raise FlexNetError(f"--device cuda needs a CUDA GPU and its driver ({_reason(error)}); {others}") from None
         if dtype in ("tf32", "bf16") and self._properties.major < 8:
             raise FlexNetError(
                 f"--dtype {dtype} needs a GPU of compute capability 8 or more; {self._properties.name} "
@@ -189,17 +192,20 @@ class Cuda:
         torch.set_float32_matmul_precision("high" if dtype == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = dtype == "tf32"
         torch.backends.cudnn.benchmark = True  # the original, too, takes the fastest algorithm
-        self._stream = torch.cuda.Stream(self._device)
-        cache = int(getattr(self._properties, "L2_cache_size", 0)) or 64 * 2**20
-        self._flush = torch.empty(2 * cache, dtype=torch.int8, device=self._device)
         self._clocks: list[dict[str, object]] = []
         self._clocked_at = -_CLOCK_EVERY
         uuid = getattr(self._properties, "uuid", None)
-        self._uuid = None if uuid is None else str(uuid)
+        self._uuid = None if uuid is None else str(uuid).removeprefix("GPU-")
         self._n_graph = self._n_loop = 0
         self._kept: list[Any] = []
+        try:
+            self._stream = torch.cuda.Stream(self._device)
+            cache = int(getattr(self._properties, "L2_cache_size", 0)) or 64 * 2**20
+            self._flush = torch.empty(2 * cache, dtype=torch.int8, device=self._device)
+            self._warm_up()
+        except RuntimeError as error:  # its memory is taken, or this PyTorch has no code for it
+            raise FlexNetError(f"{self._properties.name} cannot be used ({_reason(error)}); {others}") from None
         gc.freeze()  # every capture collects garbage; what is there now will stay
-        self._warm_up()
 
     def free_bytes(self) -> int:
         """Memory that can be had now."""
@@ -281,7 +287,8 @@ class Cuda:
     def _release(self) -> None:
         self._kept.clear()
         gc.collect()
-        torch.cuda.empty_cache()
+        with contextlib.suppress(RuntimeError):  # refused after a capture that failed; memory is then handed out again
+            torch.cuda.empty_cache()
 
     def _note_clocks(self) -> None:
         if time.monotonic() - self._clocked_at < _CLOCK_EVERY:
@@ -290,8 +297,10 @@ class Cuda:
         values = _nvidia_smi(_QUERY, self._uuid)
         if values is not None:
             names = ("sm_mhz", "memory_mhz", "celsius", "watts")
-            noted: dict[str, object] = {name: _number(text) for name, text in zip(names, values, strict=False)}
-            self._clocks.append({**noted, "throttled": _throttled(values[-1])})
+            noted: dict[str, object] = {name: _number(text) for name, text in zip(names, values, strict=True)}
+            masks = (_nvidia_smi((name,), self._uuid) for name in _HELD_DOWN)
+            mask = next((found[0] for found in masks if found is not None), "")
+            self._clocks.append({**noted, "throttled": _throttled(mask)})
 
     def provenance(self) -> dict[str, object]:
         """See `Device.provenance`."""
@@ -339,16 +348,16 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _throttled(text: str) -> list[str]:
-    """What holds clocks down, from the bit mask nvidia-smi prints.
+def _throttled(text: str) -> list[str] | None:
+    """What holds clocks down, from the bit mask nvidia-smi prints; None if it does not tell.
 
-    >>> _throttled("0x0000000000000024"), _throttled("[N/A]")
-    (['power cap', 'software thermal slowdown'], [])
+    >>> _throttled("0x0000000000000024"), _throttled("0x0000000000000001"), _throttled("[N/A]")
+    (['power cap', 'software thermal slowdown'], [], None)
     """
     try:
         mask = int(text, 16)
     except ValueError:
-        return []
+        return None
     return [reason for bit, reason in _REASONS.items() if mask & bit]
 
 

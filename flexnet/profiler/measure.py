@@ -49,19 +49,27 @@ class Job:
     Parameters
     ----------
     shapes : tuple of Shape
+    n_server : int
     big_gpu : int
     cap : float
         Seconds a pass is repeated at most.
     """
 
     shapes: tuple[Shape, ...]
+    n_server: int
     big_gpu: int
     cap: float
 
     @property
     def configs(self) -> list[tuple[Shape, tuple[int, ...]]]:
-        """All configs in order of measurement."""
-        return [(shape, degrees) for shape in self.shapes for degrees in shape.degrees]
+        """All configs in order of measurement: first those every search starts from, without which none is of use."""
+        every = [(shape, degrees) for shape in self.shapes for degrees in shape.degrees]
+        return sorted(every, key=lambda config: not self.is_start(*config))
+
+    def is_start(self, shape: Shape, degrees: tuple[int, ...]) -> bool:
+        """Whether every search starts from this config: data parallelism over all servers, embeddings whole."""
+        n_part = 1 if shape.op.kind == OpType.EMBEDDING else self.n_server
+        return degrees == (*[1] * (shape.op.rank - 1), n_part)
 
 
 def measure_all(
@@ -74,12 +82,13 @@ def measure_all(
 ) -> None:
     """Measure what the journal lacks.
 
-    A config that does not fit the device's memory is left out with a warning; nothing is ever written for it.
+    A config that does not fit the device's memory, or that its libraries refuse, is left out with a warning; nothing
+    is ever written for it.
 
     Raises
     ------
     FlexNetError
-        If an operator cannot run on the device, or a measurement cannot be kept.
+        If that befalls a config every search starts from, the device has failed, or a measurement cannot be kept.
     """
     configs = job.configs
     parts = [part_of(shape.op, degrees, job.big_gpu) for shape, degrees in configs]
@@ -90,53 +99,45 @@ def measure_all(
     for i, ((shape, degrees), part, weight) in enumerate(zip(configs, parts, weights, strict=True)):
         if (shape.name, degrees) in journal.found:
             continue
-        measured = _measure(shape, degrees, part, job.cap, device, warn)
         done += weight
         text = f"{shape.op.key} {config_text(degrees)}"
-        if measured is not None:
+        try:
+            measured = _measure(shape, degrees, part, job.cap, device)
+        except _LeftOutError as error:
+            where = f"{shape.op.key} with config {config_text(degrees)}"
+            if job.is_start(shape, degrees):
+                raise FlexNetError(f"{where}, which every search starts from, cannot be measured: {error}") from None
+            warn(f"left out {where}: {error}")
+        else:
             journal.add(measured)
             text += f": forward {s_to_ms(measured.forward):.4g} ms, backward {s_to_ms(measured.backward):.4g} ms"
         observe(Step(i + 1, len(configs), done / todo, text))
 
 
 def table_from(
-    job: Job, graph: ModelGraph, n_server: int, journal: Journal, device: Device
+    job: Job, graph: ModelGraph, journal: Journal, device: Device
 ) -> tuple[CostTable, dict[tuple[str, tuple[int, ...]], dict[str, object]]]:
-    """Make the cost table of what was measured, and what its file says of each config.
-
-    Raises
-    ------
-    FlexNetError
-        If a config every search starts from did not fit the device.
-    """
+    """Make the cost table of what was measured, and what its file says of each config."""
     entries = {
         place: Entry(m.degrees, held_seconds(s_to_ms(m.forward)), held_seconds(s_to_ms(m.backward)), m.memory)
         for place, m in journal.found.items()
     }
-    for shape in job.shapes:
-        start = (*[1] * (shape.op.rank - 1), 1 if shape.op.kind == OpType.EMBEDDING else n_server)
-        if (shape.name, start) not in entries:
-            part = part_of(shape.op, start, job.big_gpu)
-            raise FlexNetError(
-                f"{shape.op.key} ({shape.op.name}) with config {config_text(start)}, which every search starts from, "
-                f"does not fit the memory of {device.name}: it needs {_needed(part, device) / 1e9:.1f} GB or more; "
-                f"what was measured is kept in {journal.path}: use --resume on a larger device, or a smaller batch"
-            )
     by_key, by_shape = tables_of(job.shapes, entries)
     details = {place: dict(m.detail) for place, m in journal.found.items()}
-    table = CostTable(graph.batch_size, n_server, by_key, False, f"profile {device.name}", {}, by_shape)
+    table = CostTable(graph.batch_size, job.n_server, by_key, False, f"profile {device.name}", {}, by_shape)
     return table, details
 
 
-def _measure(
-    shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float, device: Device, warn: Callable[[str], None]
-) -> Measured | None:
-    where = f"{shape.op.key} with config {config_text(degrees)}"
+class _LeftOutError(Exception):
+    """Why a config cannot be measured."""
+
+
+def _measure(shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float, device: Device) -> Measured:
     free = device.free_bytes()
     rows = _table_rows(part, free, device) if part.kind == OpType.EMBEDDING else None
     if device.name == "cpu" and rows is None and _needed(part, device) > 0.8 * free:
-        warn(f"left out {where}: it needs {_needed(part, device) / 1e9:.1f} GB and {free / 1e9:.1f} GB are free")
-        return None  # a processor's memory is not refused; the system ends whom it likes
+        # a processor's memory is not refused; the system ends whom it likes
+        raise _LeftOutError(f"it needs {_needed(part, device) / 1e9:.1f} GB and {free / 1e9:.1f} GB are free")
 
     def make() -> Work:
         name = "cuda" if isinstance(device, Cuda) else "cpu"
@@ -146,10 +147,15 @@ def _measure(
         forward, backward, peak, notes = device.run(make, cap)
     except (RuntimeError, MemoryError, NotImplementedError) as error:
         if is_out_of_memory(error):
-            warn(f"left out {where}: it does not fit the memory of {device.name} ({free / 1e9:.1f} GB free)")
-            return None
+            raise _LeftOutError(
+                f"it needs about {_needed(part, device) / 1e9:.1f} GB and does not fit the memory of {device.name} "
+                f"({free / 1e9:.1f} GB free)"
+            ) from None
         reason = str(error).strip().partition("\n")[0][:200]
-        raise FlexNetError(f"{where} cannot run on {device.name}: {reason}") from None
+        if "CUDA error" in reason:  # nothing runs any more after one of those
+            where = f"{shape.op.key} with config {config_text(degrees)}"
+            raise FlexNetError(f"{device.name} failed on {where}: {reason}; go on with --resume") from None
+        raise _LeftOutError(f"{device.name} refuses it ({reason})") from None
     memory = required_bytes(part, 1) * device.element_bytes // 4 if peak is None else peak
     if peak is not None and rows is not None:
         memory += (part.weights[0].dims[1] - min(rows, part.weights[0].dims[1])) * _row_bytes(part, device)

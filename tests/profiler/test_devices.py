@@ -108,8 +108,12 @@ class FakeGpu:
             patch.setattr(cuda, name, value)
         patch.setattr(torch, "device", lambda *_names: None)
         patch.setattr(Cuda, "_warm_up", lambda self: None)
-        smi, clocks = {"driver_version": ["550.1"]}, ["1410", "1593", "45", "[N/A]", "0x4"]
-        patch.setattr(devices, "_nvidia_smi", lambda fields, uuid=None: smi.get(fields[0], clocks))
+        self.smi = {
+            "driver_version": ["550.1"],
+            "clocks.sm": ["1410", "1593", "45", "[N/A]"],
+            "clocks_throttle_reasons.active": ["0x4"],
+        }
+        patch.setattr(devices, "_nvidia_smi", lambda fields, uuid=None: gpu.smi.get(fields[0]))
         patch.setattr(torch, "set_float32_matmul_precision", lambda name: gpu.calls.append(name))
         patch.setattr(torch.backends.cudnn, "allow_tf32", True)
         patch.setattr(torch.backends.cudnn, "benchmark", False)
@@ -145,6 +149,31 @@ def test_short_passes_are_captured_as_graphs(gpu):
     assert torch.backends.cudnn.allow_tf32 is False
     assert torch.backends.cudnn.benchmark is True
     assert device.free_bytes() == 7 * 10**9
+
+
+def test_a_driver_that_does_not_say_why_clocks_are_down(gpu):
+    del gpu.smi["clocks_throttle_reasons.active"]
+    device = Cuda("fp32")
+    device.run(dense, 0.01)
+    assert device.provenance()["clocks"][0]["throttled"] is None
+
+
+def test_a_gpu_whose_memory_is_taken(gpu, monkeypatch):
+    def refuse(_self):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.\nmore")
+
+    monkeypatch.setattr(Cuda, "_warm_up", refuse)
+    with pytest.raises(FlexNetError, match=r"^Fake GPU cannot be used \(CUDA out of memory.*MiB\); use --device cpu"):
+        Cuda("fp32")
+
+
+def test_a_cache_that_cannot_be_emptied_is_lived_with(gpu, monkeypatch):
+    def refuse():
+        raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED")
+
+    device = Cuda("fp32")
+    monkeypatch.setattr(torch.cuda, "empty_cache", refuse)
+    assert device.run(dense, 0.01)[0].seconds == pytest.approx(1e-4)
 
 
 def test_long_passes_are_not(gpu):

@@ -22,16 +22,16 @@ class FakeDevice:
     element_bytes = 4
     dtype = torch.float32
 
-    def __init__(self, memory=10**9, fail=None):
-        self.memory, self.fail, self.ran = memory, fail, []
+    def __init__(self, memory=10**9, fail=None, fail_rows=None):
+        self.memory, self.fail, self.fail_rows, self.ran = memory, fail, fail_rows, []
 
     def free_bytes(self):
         return self.memory
 
     def run(self, make, cap):
-        if self.fail is not None:
-            raise self.fail
         work = make()
+        if self.fail is not None and (self.fail_rows is None or work.inputs[0].shape[0] == self.fail_rows):
+            raise self.fail
         size = sum(x.numel() * x.element_size() for x in (*work.inputs, *work.weights))
         if size > self.memory:
             raise torch.OutOfMemoryError("CUDA out of memory")
@@ -48,7 +48,7 @@ def mlp(batch=64):
 
 def profile(tmp_path, graph, device, n_server=4):
     shapes = plan_shapes(graph, Cuts(n_server))
-    job = Job(shapes, 0, 0.1)
+    job = Job(shapes, n_server, 0, 0.1)
     journal = Journal(tmp_path / "j", {})
     journal.open(resume=True)
     steps, warnings = [], []
@@ -63,12 +63,12 @@ def test_every_shape_is_measured_once(tmp_path):
     assert [step.n_done for step in steps] == [1, 2, 3, 4, 5, 6]
     assert steps[-1].share == pytest.approx(1.0)
     assert not warnings
-    table, details = table_from(job, mlp(), 4, journal, device)
+    table, details = table_from(job, mlp(), journal, device)
     check_covers(table, mlp())
     assert list(table.entries) == ["Dense_64_64"]
     assert len(table.shapes) == 2
     entry = table.lookup("Dense_64_64", (1, 4))
-    assert entry.memory == 2 * device.ran[2]
+    assert entry.memory == 2 * device.ran[0]  # every search starts from it, so it comes first
     assert details[next(iter(table.shapes)), (1, 4)] == {
         "fw_spread": 0.01,
         "fw_repeats": 7,
@@ -84,30 +84,57 @@ def test_what_does_not_fit_is_left_out_with_a_warning(tmp_path):
     device = FakeDevice(memory=4 * (64 * 64 + 64 + 32 * 64))  # whole batches do not fit, halves do
     job, journal, _, warnings = profile(tmp_path, mlp(), device)
     assert [w.partition(":")[0] for w in warnings] == ["left out Dense_64_64 with config 2-1-1"] * 2
-    table, _ = table_from(job, mlp(), 4, journal, device)
+    table, _ = table_from(job, mlp(), journal, device)
     check_covers(table, mlp())
     assert [entry.degrees for entry in table.entries["Dense_64_64"]] == [(1, 2), (1, 4)]
+    assert "does not fit the memory of cuda (0.0 GB free)" in warnings[0]
 
 
-def test_a_device_too_small_for_the_start_is_refused(tmp_path):
+def test_a_device_too_small_for_the_start_is_refused_at_once(tmp_path):
     device = FakeDevice(memory=1000)
-    job, journal, _, _ = profile(tmp_path, mlp(), device)
-    with pytest.raises(FlexNetError, match=r"Dense_64_64 \(Dense_100\) with config 2-1-4, which every search starts"):
-        table_from(job, mlp(), 4, journal, device)
+    with pytest.raises(FlexNetError, match=r"Dense_64_64 with config 2-1-4, which every search starts from, cannot be"):
+        profile(tmp_path, mlp(), device)
+    assert not device.ran
 
 
-def test_what_cannot_run_is_said_in_one_sentence(tmp_path):
+def test_what_the_libraries_refuse_is_left_out(tmp_path):
+    device = FakeDevice(fail=RuntimeError("CUDNN_STATUS_NOT_SUPPORTED\nmore"), fail_rows=64)
+    job, journal, steps, warnings = profile(tmp_path, mlp(), device)
+    said = "left out Dense_64_64 with config 2-1-1: cuda refuses it (CUDNN_STATUS_NOT_SUPPORTED)"
+    assert warnings == [said] * 2
+    assert len(device.ran) == 4
+    assert len(steps) == 6
+    check_covers(table_from(job, mlp(), journal, device)[0], mlp())
+
+
+def test_what_cannot_run_at_the_start_is_said_in_one_sentence(tmp_path):
     device = FakeDevice(fail=RuntimeError('"addmm" not implemented for Half\nmore'))
-    with pytest.raises(FlexNetError, match=r'Dense_64_64 with config 2-1-1 cannot run on cuda: "addmm" .* Half$'):
+    with pytest.raises(FlexNetError, match=r'2-1-4, which .* cannot be measured: cuda refuses it \("addmm" .* Half\)$'):
         profile(tmp_path, mlp(), device)
 
 
+def test_a_device_that_failed_ends_the_profile(tmp_path):
+    device = FakeDevice(fail=RuntimeError("CUDA error: an illegal memory access was encountered"), fail_rows=64)
+    with pytest.raises(FlexNetError, match=r"^cuda failed on Dense_64_64 with config 2-1-1: CUDA error: .* --resume$"):
+        profile(tmp_path, mlp(), device)
+    assert len(device.ran) == 2  # those came before, and are kept
+
+
 def test_a_processor_leaves_out_what_it_has_no_memory_for(tmp_path):
-    device = FakeDevice(memory=10**4)
+    whole = 2 * required_bytes(mlp().operators[0], 1)
+    device = FakeDevice(memory=int(whole / 0.8) - 1)
     device.name = "cpu"
     *_, warnings = profile(tmp_path, mlp(), device)
+    assert [w.partition(":")[0] for w in warnings] == ["left out Dense_64_64 with config 2-1-1"] * 2
+    assert len(device.ran) == 4
+
+
+def test_a_processor_without_memory_for_the_start_is_refused(tmp_path):
+    device = FakeDevice(memory=10**4)
+    device.name = "cpu"
+    with pytest.raises(FlexNetError, match=r"2-1-4, .* cannot be measured: it needs 0\.0 GB and 0\.0 GB are free$"):
+        profile(tmp_path, mlp(), device)
     assert not device.ran
-    assert len(warnings) == 6
 
 
 def test_an_embedding_too_large_has_a_smaller_table(tmp_path):
@@ -116,7 +143,7 @@ def test_an_embedding_too_large_has_a_smaller_table(tmp_path):
     graph = b.build()
     device = FakeDevice(memory=10**6)
     job, journal, _, _ = profile(tmp_path, graph, device, 1)
-    table, details = table_from(job, graph, 1, journal, device)
+    table, details = table_from(job, graph, journal, device)
     (detail,) = details.values()
     assert detail["note"] == "table of 25000 rows in place of 100000"
     memory = table.lookup("Embed_100000x8", (1, 1)).memory
