@@ -6,7 +6,7 @@ __all__ = ["FLUID", "PACKET", "TCP", "Protocol"]
 
 
 class Protocol(NamedTuple):
-    """Protocol effects; see reference/packet-simulator.md sections 3.2, 3.3 and 3.5 for each.
+    """Protocol effects of FlexNetPacket (github.com/Flasew/ffsim-opera, branch ffsim).
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["recover_strategy"]
 def recover_strategy(problem: Problem, graph: TaskGraph) -> list[Config]:
     """Configs of all operators, recovered from the run times and servers of a task graph's compute tasks.
 
-    Parts stand in the graph operator by operator, forward then backward (reference section 4.1), so every operator
+    Parts stand in the graph operator by operator, forward then backward (simulator.cc:801), so every operator
     takes the candidate whose run times equal, to float32, those of the next tasks.
 
     Raises

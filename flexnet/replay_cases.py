@@ -29,7 +29,7 @@ from flexnet.units import gbps_to_bytes_per_s
 
 __all__ = ["replay_cases"]
 
-LATENCY = 1e-6  # of the packet simulator's runs (reference/packet-simulator.md section 1), seconds per hop
+LATENCY = 1e-6  # of the packet simulator's runs (its -rtt 1000), seconds per hop
 DRAWS = 5
 # Percent: of each case, and of the mean of absolute errors.
 TOLERANCES = {"star": (11.0, 2.2), "kary": (15.0, 5.0), "fc": (11.0, 2.2), "flat": (8.0, None), "plans": (8.0, None)}

@@ -12,7 +12,7 @@ from flexnet.units import gbps_to_bytes_per_s, us_to_s
 __all__ = ["TOPOLOGY_NAMES", "ReplayConfig", "make_replay_config"]
 
 TOPOLOGY_NAMES = ("file", "star", "fattree", "leafspine", "kary", "fc", "random", "topoopt")
-# The packet simulator's published runs have 1 us a hop (reference/packet-simulator.md section 1); files say nothing.
+# The packet simulator's published runs have 1 us a hop (its -rtt 1000); files say nothing.
 LATENCY_US = 1.0
 _MAX_DRAWS = 10_000
 _MAX_INTEGER = 2**63 - 1

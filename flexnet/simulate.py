@@ -107,7 +107,7 @@ class FifoWork(NamedTuple):
 
 @dataclass(slots=True)
 class FifoSimulator:
-    """The original's link model (reference sections 4.3-4.6).
+    """The original's link model (simulator.cc:1143 transfers, 1241 and 1827 all-reduces).
 
     Parameters
     ----------

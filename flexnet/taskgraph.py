@@ -33,7 +33,7 @@ class TaskArrays(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskGraph:
-    """Tasks in the original's creation order (reference section 4.1).
+    """Tasks in the original's creation order (simulator.cc:801).
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from flexnet.units import gbps_to_bytes_per_s
 
 __all__ = ["Case", "read_record", "recorded_plan", "validate"]
 
-# The published graphs were made with 200 Gbps between the GPUs of a server (reference section 1.3).
+# The published graphs were made with 200 Gbps between the GPUs of a server (`--inter-gpu-bandwidth`).
 INTER_GPU_GBPS = 200.0
 # The released code cuts transfers into 1 MiB messages (simulator.cu:298), and so did the runs behind the records.
 SEGMENT_BYTES = 1 << 20

@@ -98,7 +98,7 @@ def ring_paths(graph, network, task, direction=1, routes=None, by_index=False, j
 
 
 def fifo(graph: TaskGraph, network, directions=None, segment=0, keep_lone_sync=False):
-    """Iteration time in seconds under the original's rules (reference sections 4.3 to 4.6), computed in its ms."""
+    """Iteration time in seconds under the original's rules (simulator.cc:1143, 1241, 1827), computed in its ms."""
     latency = float(np.float32(network.latency * 1e3))
     bandwidth = [b / 1e3 for b in network.bandwidth]
     heap = Heap()
@@ -370,7 +370,7 @@ def output_type(graph, op, inherit):
 
 
 def build(problem, configs):
-    """Task graph of one config per operator: reference section 4.1, step by step."""
+    """Task graph of one config per operator: simulator.cc:801, step by step."""
     graph, cluster, semantics = problem.graph, problem.cluster, problem.semantics
     tasks = Tasks([], [], [], [], [], [], [])
 

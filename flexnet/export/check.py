@@ -1,6 +1,6 @@
 """Does a task graph file make sense?  What a packet simulator would crash on, hang on or silently get wrong.
 
-The failures are those of reference/packet-simulator.md section 3.6, the rules its section 4.
+The failures are those FlexNetPacket showed when it was run on broken graphs; each rule's sentence names its failure.
 """
 
 import numpy as np

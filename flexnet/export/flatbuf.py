@@ -1,4 +1,4 @@
-"""A task graph and its network as a file for the packet simulator (reference section 6)."""
+"""A task graph and its network as a file for the packet simulator (schemas/taskgraph.fbs)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,7 +85,7 @@ def taskgraph_file(
         Duration of every task in a simulation; only transfers' are written, and nothing reads them.
     inter_gpu_bandwidth : float
         Bytes/s between the GPUs of a server.  Departure: the original writes the constant 20971520 bytes/ms
-        whatever its flag says (reference section 8, item 20).
+        whatever its flag says (machine_model.cc:868).
     dram_bandwidth : float
         Bytes/s.
     source : str

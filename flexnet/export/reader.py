@@ -35,7 +35,7 @@ def read_taskgraph(path: str | Path, *, network: bool = True) -> TaskGraphFile:
 
     Notes
     -----
-    Schema: reference section 6; what its reader accepts beyond what the original writes: absent or empty paths
+    Schema: schemas/taskgraph.fbs; what its reader accepts beyond what the original writes: absent or empty paths
     from a server to itself, several devices for one pair of servers, vectors of rings, links and routes left out.
     """
     file = decode(_read(Path(path)), str(path))

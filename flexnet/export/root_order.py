@@ -23,7 +23,7 @@ def iteration_order(ids: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Positions of ``ids`` in the order in which FlexNetPacket's table of tasks gives them out.
 
     The table is a ``std::unordered_map`` of libstdc++ into which tasks are put in file order; starting them, the
-    simulator goes through it (reference/packet-simulator.md section 3.2, which has the order of 40 tasks as measured).
+    simulator goes through it.  Of 40 roots on one GPU it was seen to run 40, 39 ... 30, 13 ... 1, 14 ... 29.
 
     Parameters
     ----------

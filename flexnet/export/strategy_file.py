@@ -1,4 +1,4 @@
-"""Strategy files: flexnet's JSON and the original's text format, both ways (reference section 7)."""
+"""Strategy files: flexnet's JSON and the original's text format, both ways (strategy.cc:95 and 146)."""
 
 from collections.abc import Mapping
 from math import prod

@@ -1,9 +1,9 @@
 """Co-optimisation of strategy and network: `CoSearch.init` and `CoSearch.step`, both pure.
 
-Strategy moves are Metropolis steps (reference section 3.7); between them the network is built anew from the traffic
+Strategy moves are Metropolis steps (model.cc:2413); between them the network is built anew from the traffic
 of the strategy.  Two rules for when:
 
-* original (reference section 5.4): after every accepted or best proposal, and when a second Metropolis test of the
+* original (network.cc:2289): after every accepted or best proposal, and when a second Metropolis test of the
   topology's own says so, even for rejected proposals.  The time of the current strategy is not updated.
 * corrected: after every accepted proposal a network is built for it; the better of the two networks is kept, and the
   current time is the one on the kept network.  A rejected proposal changes nothing.

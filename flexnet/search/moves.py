@@ -48,9 +48,9 @@ class MoveSet:
     neighbours: tuple[tuple[tuple[int, int], ...], ...]
 
     def rewrite(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
-        """One proposal; None if the move leaves the strategy as it is (reference section 3.5).
+        """One proposal; None if the move leaves the strategy as it is (model.cc:2201).
 
-        A draw of the last operator does nothing, as in the original (model.cc:2201).
+        A draw of the last operator does nothing, as in the original.
         """
         if self.propagation and rng.random() < P_PROPAGATE:
             return self.propagate(rng, strategy)
@@ -66,7 +66,7 @@ class MoveSet:
         return changed
 
     def random_config(self, rng: np.random.Generator, op: int) -> tuple[int, list[int]]:
-        """A random candidate of one operator and servers for it (reference section 3.4)."""
+        """A random candidate of one operator and servers for it (model.cc:589)."""
         n_server = self.problem.cluster.n_server
         choice = int(rng.random() * len(self.parts[op]))
         degrees = self.degrees[op][choice]
@@ -82,7 +82,7 @@ class MoveSet:
         return choice, sorted((start + i * step) % n_server for i in range(n_part))
 
     def propagate(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
-        """Copy a config along edges, edge by edge, weighted by tensor size (reference section 3.6, model.cc:2121)."""
+        """Copy a config along edges, edge by edge, weighted by tensor size (model.cc:2121)."""
         n_op = len(self.degrees)
         if n_op < 2:
             return None
@@ -151,7 +151,7 @@ def make_moves(problem: Problem, *, strided: bool, propagation: bool, parameter_
 
 
 def initial_strategy(rng: np.random.Generator, moves: MoveSet) -> list[Config]:
-    """Data parallelism over all servers, embeddings one by one round the servers (reference section 3.2)."""
+    """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372)."""
     problem = moves.problem
     n_server = problem.cluster.n_server
     configs = []
