@@ -1,6 +1,10 @@
 """Finds how to cut a DNN over servers and how to wire and route between them, together.
 
 The names most programs need are here; each is imported when it is first used, so ``import flexnet`` is quick.
+
+"The original" is FlexNet, the simulator of TopoOpt (W. Wang et al., NSDI 2023).  What is cited as ``model.cc:2306`` is
+a line of its source, github.com/hipersys-team/FlexFlow at commit b1526834; "the packet simulator" is FlexNetPacket,
+github.com/Flasew/ffsim-opera, branch ffsim.
 """
 
 from importlib import import_module
