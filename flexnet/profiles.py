@@ -56,7 +56,7 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
 
     from flexnet.profiler.devices import open_device
     from flexnet.profiler.journal import Journal, journal_path
-    from flexnet.profiler.measure import Job, Step, measure_all, table_from
+    from flexnet.profiler.measure import Job, Step, how_well_known, measure_all, table_from
 
     device = open_device(config.device, config.dtype)
     job = Job(shapes, config.cuts.n_server, config.cuts.big_gpu, config.time_cap)
@@ -96,6 +96,7 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
     except FlexNetError as error:
         raise FlexNetError(f"{error}; everything measured is kept in {journal.path}, write it with --resume") from None
     journal.remove()
+    say(how_well_known(journal))
     n_key = sum(map(len, table.entries.values()))
     say(
         f"wrote {config.output}: {len(table.entries)} operators, {n_key} configs; {len(table.shapes)} shapes, "

@@ -12,11 +12,11 @@ from flexnet.parts import Shape, part_of, tables_of
 from flexnet.profiler.devices import Cuda, Device, is_out_of_memory
 from flexnet.profiler.journal import Journal, Measured
 from flexnet.profiler.operators import Work, make_work
-from flexnet.profiler.timing import Timing
+from flexnet.profiler.timing import TARGET, Timing
 from flexnet.roofline import part_seconds
 from flexnet.units import s_to_ms
 
-__all__ = ["Job", "Step", "measure_all", "table_from"]
+__all__ = ["Job", "Step", "how_well_known", "measure_all", "table_from"]
 
 _SETUP_S = 0.1  # what a config takes beside its passes; only for the time left
 _FEWEST_ROWS = 1024
@@ -126,6 +126,17 @@ def table_from(
     details = {place: dict(m.detail) for place, m in journal.found.items()}
     table = CostTable(graph.batch_size, job.n_server, by_key, False, f"profile {device.name}", {}, by_shape)
     return table, details
+
+
+def how_well_known(journal: Journal) -> str:
+    """How many of the measured times are known as well as asked, and how well the worst one is."""
+    spreads = [m.detail[key] for m in journal.found.values() for key in ("fw_spread", "bw_spread") if key in m.detail]
+    known = [spread for spread in spreads if isinstance(spread, float)]
+    worst = max(known, default=0.0)
+    text = f"{sum(spread <= TARGET for spread in known)} of {len(spreads)} times are known to {100 * TARGET:g} %"
+    if worst > TARGET:
+        text += f", the worst to {100 * worst:.0f} %"
+    return text if len(known) == len(spreads) else f"{text}; {len(spreads) - len(known)} passes ran only once"
 
 
 class _LeftOutError(Exception):

@@ -8,11 +8,11 @@ from flexnet.graph import OpType
 from flexnet.measurement import check_covers
 from flexnet.memory import required_bytes
 from flexnet.parts import Cuts, plan_shapes
-from flexnet.profiler.journal import Journal
+from flexnet.profiler.journal import Journal, Measured
 from flexnet.profiler.timing import Timing
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-from flexnet.profiler.measure import Job, measure_all, table_from  # noqa: E402
+from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from  # noqa: E402
 
 
 class FakeDevice:
@@ -75,9 +75,17 @@ def test_every_shape_is_measured_once(tmp_path):
         "bw_spread": None,
         "bw_repeats": 1,
     }
+    assert how_well_known(journal) == "6 of 12 times are known to 2 %; 6 passes ran only once"
     before = len(device.ran)
     profile(tmp_path, mlp(), device)
     assert len(device.ran) == before
+
+
+def test_times_that_spread_are_told(tmp_path):
+    journal = Journal(tmp_path / "j", {})
+    for i, spread in enumerate((0.02, 0.031, 0.004)):
+        journal.found["Flat", (i,)] = Measured("Flat", (i,), 1e-3, 0.0, 64, {"fw_spread": spread, "fw_repeats": 9})
+    assert how_well_known(journal) == "2 of 3 times are known to 2 %, the worst to 3 %"
 
 
 def test_what_does_not_fit_is_left_out_with_a_warning(tmp_path):
