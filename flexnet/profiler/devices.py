@@ -233,11 +233,12 @@ class Cuda:
                 work.backward()
         self._stream.synchronize()
         peak = torch.cuda.max_memory_allocated(self._device) - held
-        forward = self._time(work.forward, cap)
-        backward = self._time(work.backward, cap) if has_backward and work.start_backward() else None
-        return forward, backward, peak, [work.note] if work.note else []
+        notes = [work.note] if work.note else []
+        forward = self._time(work.forward, cap, notes)
+        backward = self._time(work.backward, cap, notes) if has_backward and work.start_backward() else None
+        return forward, backward, peak, notes
 
-    def _time(self, run: Callable[[], None], cap: float) -> Timing:
+    def _time(self, run: Callable[[], None], cap: float, notes: list[str]) -> Timing:
         """Time a pass, as a graph if it is short; it has run before."""
         loop = self._stopwatch(run)
         if loop(1)[0] >= _GRAPH_BELOW:
@@ -247,7 +248,8 @@ class Cuda:
         try:
             with torch.cuda.graph(graph, stream=self._stream):
                 run()
-        except RuntimeError:  # what cannot be captured, or not in the memory left, is timed as it is
+        except RuntimeError as error:  # what cannot be captured, or not in the memory left, is timed as it is
+            notes.append(f"{run.__name__} timed without a CUDA graph: {_reason(error)[:100]}")
             torch.cuda.synchronize(self._device)
             run()
             self._n_loop += 1

@@ -190,7 +190,9 @@ def test_long_passes_are_not(gpu):
 def test_what_cannot_be_captured_is_timed_in_a_loop(gpu):
     gpu.capturable = False
     device = Cuda("bf16")
-    forward, backward, _, _ = device.run(dense, 0.05)
+    forward, backward, _, notes = device.run(dense, 0.05)
+    said = "timed without a CUDA graph: operation not permitted when stream is capturing"
+    assert notes == [f"forward {said}", f"backward {said}"]
     assert forward.seconds == backward.seconds == pytest.approx(1e-4)
     assert device.provenance()["passes_timed_in_loops"] == 2
 
