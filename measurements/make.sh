@@ -54,11 +54,16 @@ extra=("$@")
 
 if [ "$device" = cpu ]; then
     gpus=0
+    export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # threads that wait for one another measure what else is running
     make dlrm dlrm 1024 16
     make ncf ncf 1024 16
     make moe moe 1280 16
     make transformer transformer 256 16 --num-layers 2 --hidden-size 128 --num-heads 4 --sequence-length 32
+    make candle candle_uno 1024 16 --dense-layers 1024-1024-1024 --dense-feature-layers 512-512-512
     make alexnet alexnet 16 4
+    make vgg vgg 4 4
+    make resnet resnet 8 4
+    make inception inception 4 4
     exit $failed
 fi
 
