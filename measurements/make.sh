@@ -54,7 +54,6 @@ extra=("$@")
 
 if [ "$device" = cpu ]; then
     gpus=0
-    export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # threads that wait for one another measure what else is running
     make dlrm dlrm 1024 16
     make ncf ncf 1024 16
     make moe moe 1280 16

@@ -23,6 +23,7 @@ DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, 
 _GRAPH_BELOW = 5e-3  # seconds: of longer passes the start does not matter
 _CPU_SAMPLE = 1e-3  # seconds a sample lasts at least
 _CLOCK_EVERY = 10.0  # seconds
+_CORES = torch.get_num_threads()  # what PyTorch takes unless told otherwise
 _QUERY = ("clocks.sm", "clocks.mem", "temperature.gpu", "power.draw")
 _HELD_DOWN = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")  # its name since driver 535, and before
 _REASONS = {  # nvml.h: nvmlClocksThrottleReasons
@@ -88,7 +89,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class Cpu:
-    """The processor of this machine: real times for trying out, not those of a cluster."""
+    """The processor of this machine: real times for trying out, not those of a cluster.
+
+    Half of the cores run it, or as many threads as ``OMP_NUM_THREADS`` says: where threads outnumber idle cores, each
+    waits at every barrier until the system lets the last one run, and a pass of microseconds takes 8 ms.
+    """
 
     def __init__(self, dtype: str) -> None:
         if dtype == "tf32":
@@ -97,6 +102,8 @@ class Cpu:
         self.dtype = DTYPES[dtype]
         self.element_bytes = self.dtype.itemsize
         self._dtype_name = dtype
+        if "OMP_NUM_THREADS" not in os.environ:
+            torch.set_num_threads(max(1, min(torch.get_num_threads(), _CORES // 2)))
 
     def free_bytes(self) -> int:
         """Memory that can be had now."""

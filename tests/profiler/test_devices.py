@@ -33,6 +33,16 @@ def test_the_processor_is_timed():
     assert device.provenance()["torch"] == torch.__version__
 
 
+@pytest.mark.parametrize(("given", "threads"), [(None, 4), ("7", 7)])
+def test_half_of_the_cores_are_left_to_others(monkeypatch, given, threads):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    monkeypatch.setattr(devices, "_CORES", 8)
+    torch.set_num_threads(7)
+    assert Cpu("fp32").provenance()["threads"] == threads
+
+
 def test_a_processor_has_no_tf32():
     with pytest.raises(FlexNetError, match="--dtype tf32 needs --device cuda"):
         Cpu("tf32")
