@@ -13,7 +13,6 @@ from flexnet.graph import ModelGraph
 from flexnet.models import MODELS
 from flexnet.parts import Cuts
 from flexnet.semantics import PRESETS, Semantics
-from flexnet.units import us_to_s
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
@@ -29,7 +28,7 @@ DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
-_SMALLEST_SEGMENT = 1024  # bytes
+_MAX_BUDGET = 10**12  # a month of a million proposals a second
 _MAX_INTEGER = 2**63 - 1
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
@@ -126,7 +125,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     cluster = Cluster(
         n_server=read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS),
         big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
-        latency=us_to_s(read.number("--network-latency", 0.0, "a number of microseconds, 0 or more", least=0.0)),
+        latency=read.latency(0.0),
         degree=read.integer("--node-degree", 4, least=1, most=1024),
         **read.bandwidths(),
     )
@@ -141,16 +140,16 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     mfile = read.path("--mfile")
     gpu = None if mfile is not None else read.name("--gpu", GPU_NAMES, "a100")
     _check_divides(batch_size, cluster, measured=mfile is not None)
-    memory_gb = read.number("--gpu-memory", None, "a number of GB above 0", above=0.0)
+    memory_gb = read.number("--gpu-memory", None, least=1e-9, most=1e9, of="GB")
     values = {
         "topology": topology,
-        "budget": read.integer("--search-budget", 0, least=0, most=_MAX_INTEGER - 1),
-        "alpha": read.number("--search-alpha", 1.0, "a number of 0 or more, per ms", least=0.0),
+        "budget": read.integer("--search-budget", 0, least=0, most=_MAX_BUDGET),
+        "alpha": read.number("--search-alpha", 1.0, least=0.0, most=1e12, of="1/ms"),
         "seed": read.integer("--seed", 0, least=0, most=_MAX_INTEGER),
         "strided": read.integer("--net-opt", 0, least=0, most=1) == 1,
         "propagation": "--enable-propagation" in given,
         "parameter_parallel": "--enable-parameter-parallel" in given,
-        "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
+        "segment_bytes": read.segment_bytes(),
         "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
         "network": read.name("--network", NETWORK_NAMES, "fast"),
@@ -158,11 +157,6 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     if values["network"] == "fair" and not semantics.fair_links:
         raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
     warnings = [*_unused_model_flags(model, model_given)]
-    if 0 < values["segment_bytes"] < _SMALLEST_SEGMENT:
-        raise FlexNetError(
-            f"--segment-bytes is {values['segment_bytes']}; it must be 0 (whole transfers) or at least "
-            f"{_SMALLEST_SEGMENT}, or the simulation takes for ever"
-        )
     if values["segment_bytes"] and semantics.fair_links:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if memory_gb is not None and not semantics.limit_memory:
@@ -220,7 +214,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
         device=device,
         gpu=read.name("--gpu", GPU_NAMES, "a100"),
         dtype=read.name("--dtype", DTYPE_NAMES, "fp32"),
-        time_cap=read.number("--time-cap", 0.2, "a number of seconds above 0", above=0.0),
+        time_cap=read.number("--time-cap", 0.2, least=1e-6, most=86400.0, of="seconds"),
         resume="--resume" in given,
         output=read.path("--output") or Path(f"measure_{batch_size}_{n_server}.json"),
         warnings=(*warnings, *_unused_model_flags(model, model_given)),

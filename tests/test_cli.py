@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from commands import SEARCH, errors_of, flexnet, flexnet_interrupted, run_json
+from commands import SEARCH, errors_of, flexnet, flexnet_interrupted, run_json, search_words
 
 from flexnet.__main__ import main
 from flexnet.export.reader import read_taskgraph
@@ -23,7 +23,7 @@ VERDICT = re.compile(
 
 
 def search(*more: str) -> int:
-    return main([*SEARCH, *more])
+    return main(search_words(*more))
 
 
 @pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
@@ -155,6 +155,11 @@ def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str
     assert "--data-size has no effect" in warnings
     assert search("--gpu-memory", "40", "--semantics", "original") == 0
     assert "--gpu-memory has no effect with original semantics" in capsys.readouterr().err
+
+
+def test_the_same_value_twice_is_no_contradiction(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SEARCH, "--nsimnode", "4", "--degree", "2", "--node-degree=2"]) == 0
+    assert "degree 2" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("stopped_after", [1, 37, 201])
