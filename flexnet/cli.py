@@ -143,8 +143,6 @@ def _search(words: list[str], typed: list[str]) -> int:
 
         earlier = None
         config = make_run_config(_required(model, "search"), given, model_given)
-    for sentence in config.warnings:
-        warn(sentence)
 
     from flexnet.runs import run_search
 

@@ -51,6 +51,8 @@ class RunConfig:
         GPU to estimate times for; None if there is a measurement file.
     mfile, start, export, taskgraph, output : Path or None
         Measurement file, starting strategy, files to write, and the directory for all outputs.
+    overwrite : bool
+        Replace the run that the directory holds.
     arguments : tuple of str
         Model and flags that make this config again, with absolute paths.
     warnings : tuple of str
@@ -68,6 +70,7 @@ class RunConfig:
     export: Path | None
     taskgraph: Path | None
     output: Path | None
+    overwrite: bool
     arguments: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -164,6 +167,12 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     if "--start" in given and "--import" in given:
         raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
     start, export, taskgraph, output = map(read.path, ("--import", "--export", "--taskgraph", "--output"))
+    if "--search-budget" not in given:
+        warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
+    if (export, taskgraph, output) == (None, None, None):
+        warnings.append("the plan will be printed and not kept; -o DIR keeps it")
+    if "--overwrite" in given and output is None:
+        warnings.append("--overwrite has no effect without -o DIR")
     graph = _graph(model, model_given, batch_size)
 
     from flexnet.search.find import Settings
@@ -180,6 +189,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         export=export,
         taskgraph=taskgraph,
         output=output,
+        overwrite="--overwrite" in given,
         arguments=_arguments(model, given, model_given),
         warnings=tuple(warnings),
     )
@@ -259,8 +269,10 @@ def _arguments(model: str, given: Given, model_given: Given) -> tuple[str, ...]:
     words = [model]
     switches = {option.names[0] for option in SEARCH if option.value is None}
     for flag, text in {**given, **model_given}.items():
+        if flag in ("--resume", "--output", "--overwrite"):
+            continue
         if flag in switches:
             words.append(flag)
-        elif flag not in ("--resume", "--output"):
+        else:
             words += [flag, str(Path(text).absolute()) if flag in _FILES else text]
     return tuple(words)

@@ -70,7 +70,11 @@ SEARCH: tuple[Option, ...] = (
     ),
     Option(("--enable-propagation",), None, "a quarter of the proposals copy a config along the model's edges"),
     _PARAMETER,
-    Option(("--search-budget", "--budget"), "N", "proposals (default 0; one more is made, as in the original)"),
+    Option(
+        ("--search-budget", "--budget"),
+        "N",
+        "proposals; one more is made, as in the original (default 0, with a warning)",
+    ),
     Option(("--search-alpha", "--alpha"), "A", "inverse temperature of the search, per ms (default 1.0)"),
     Option(("--seed",), "N", "same seed, same plan (default 0)"),
     Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
@@ -85,6 +89,7 @@ SEARCH: tuple[Option, ...] = (
     Option(("--export", "--export-strategy"), "FILE", "write the best strategy: JSON if FILE ends in .json, else text"),
     Option(("--taskgraph",), "FILE", "write the task graph of the best plan, for the packet simulator"),
     Option(("--output", "-o"), "DIR", "write run.json, strategy.json, taskgraph.fbuf and checkpoint.json there"),
+    Option(("--overwrite",), None, "replace the run that --output DIR holds; without it, such a directory is refused"),
     Option(("--resume",), "DIR", "go on with a stopped run, with its flags; only --search-budget may differ"),
 )
 

@@ -55,7 +55,7 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     earlier_s = 0.0 if earlier is None else earlier.search_s
     record = RunRecord(config, command_line, hashes)
     outputs = Outputs(config, record)
-    outputs.check()
+    outputs.check(resumed=earlier is not None)
     table = _cost_table(config)
     check_covers(table, config.graph)
     record.source, record.estimated = table.source, table.estimated
@@ -64,13 +64,16 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     initial = _initial_timeline(ready)
     state = ready.state if earlier is None else _restored(config, ready)
     with interruptible() as stop:
+        for sentence in config.warnings:
+            warn(sentence)
         for line in describe_problem(config, ready, initial.seconds):
             say(line)
         if earlier is not None:
             say(f"resumed after {state.iteration} proposals")
-        outputs.save_progress(state, ready.rng, earlier_s)
+        outputs.begin()
+        outputs.save_progress(ready, state, initial.seconds, earlier_s)
         display = Display(config.settings.budget + 1, state.iteration)
-        watch = _Watch(outputs, ready, display, earlier_s)
+        watch = _Watch(outputs, ready, display, initial.seconds, earlier_s)
         outcome = drive(ready.search, ready.rng, state, config.settings.budget, observe=watch.observe, stop=stop)
         display.clear()
         result = judge(
@@ -95,6 +98,7 @@ class _Watch:
     outputs: Outputs
     ready: Prepared
     display: Display
+    initial_seconds: float
     earlier_s: float
     saved_at: float = field(default_factory=time.monotonic)
     failed: bool = False
@@ -107,7 +111,7 @@ class _Watch:
         if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
             return
         try:
-            self.outputs.save_progress(state, self.ready.rng, self.earlier_s + progress.elapsed)
+            self.outputs.save_progress(self.ready, state, self.initial_seconds, self.earlier_s + progress.elapsed)
         except FlexNetError as error:  # a full disk must not end a search that is under way
             warn(f"{error}; the search goes on without checkpoints")
             self.failed = True

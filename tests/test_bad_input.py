@@ -289,6 +289,7 @@ STRATEGIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "operator twice": (lambda d: d["operators"].append(copy.deepcopy(d["operators"][0])), "operator Dense_100 twice"),
     "another version": (lambda d: d.update(version=99), '"version": 1'),
     "no operators": (lambda d: d.pop("operators"), 'must hold a list "operators"'),
+    "estimates of letters": (lambda d: d.update(estimated="no"), '"estimated" must be true or false'),
     "degrees of letters": (lambda d: d["operators"][0].update(degrees="x"), "degrees of operator Dense_100"),
 }
 

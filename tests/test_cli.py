@@ -76,6 +76,7 @@ def test_the_source_of_times_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "estimated" not in measured
     assert "measured (table.json)" in measured
     assert run_json(tmp_path)["estimated"] is False
+    assert orjson.loads((tmp_path / "strategy.json").read_bytes())["estimated"] is False
     assert run_json(tmp_path)["files"] == {
         "--mfile": {"path": str(table), "sha256": hashlib.sha256(table.read_bytes()).hexdigest()}
     }
@@ -113,7 +114,10 @@ def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pyt
     found = run_json(tmp_path)
     for name in ("s.txt", "strategy.json"):
         assert read_strategy(tmp_path / name) == read_strategy(tmp_path / "strategy.json")
-        assert search("--topology", "fc", "--import", str(tmp_path / name), "-o", str(tmp_path / "again")) == 0
+        assert (
+            search("--topology", "fc", "--import", str(tmp_path / name), "-o", str(tmp_path / "again"), "--overwrite")
+            == 0
+        )
         assert "imported start" in capsys.readouterr().out.splitlines()[-1]
     assert found["best_ms"] < found["initial_ms"]  # so the two starts differ
 
@@ -160,6 +164,73 @@ def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str
 def test_the_same_value_twice_is_no_contradiction(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SEARCH, "--nsimnode", "4", "--degree", "2", "--node-degree=2"]) == 0
     assert "degree 2" in capsys.readouterr().out
+
+
+def test_a_run_is_replaced_only_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ("-o", str(tmp_path / "run"))
+    assert search("--budget", "20", *out) == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    capsys.readouterr()
+    assert search("--budget", "30", *out) == 2
+    (error,) = errors_of(capsys.readouterr().err)
+    assert f"{out[1]} already holds a finished run; name another directory, go on with it by --resume" in error
+    assert error.endswith("or replace it with --overwrite")
+    assert search("--budget", "20", "--seed", "1", *out) == 2
+    assert "--resume" not in capsys.readouterr().err  # a run of another search
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert main(["search", "--resume", out[1], "--overwrite"]) == 2
+    assert "--resume and --overwrite exclude each other" in capsys.readouterr().err
+    assert search("--budget", "20", "--seed", "1", "--overwrite", *out) == 0
+    assert run_json(tmp_path / "run")["seed"] == 1
+    assert main(["search", "--resume", out[1]]) == 0
+
+
+@pytest.mark.parametrize("name", ["run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json"])
+def test_files_of_no_run_are_not_replaced_either(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).write_bytes(b"mine")
+    assert search("-o", str(tmp_path)) == 2
+    assert f"already holds {name}; name another directory, or replace it with" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == b"mine"
+
+
+def test_a_replaced_run_leaves_no_plan_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """As if the power failed."""
+
+    def show(*_: object) -> None:
+        raise Killed
+
+    assert search("--budget", "20", "-o", str(tmp_path)) == 0
+    monkeypatch.setattr(Display, "show", show)
+    with pytest.raises(Killed):
+        search("--budget", "30", "--overwrite", "-o", str(tmp_path))
+    assert run_json(tmp_path)["status"] == "running"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "run.json"]
+    assert search("--budget", "30", "-o", str(tmp_path)) == 2
+
+
+def test_what_is_not_asked_for_is_said_before_the_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search() == 0
+    warnings = capsys.readouterr().err
+    assert "--search-budget is not given, so one proposal is made" in warnings
+    assert "the plan will be printed and not kept; -o DIR keeps it" in warnings
+    for place in (("-o", "run"), ("--export", "s.txt"), ("--taskgraph", "t.fbuf")):
+        assert search("--budget", "0", place[0], str(tmp_path / place[1])) == 0
+        assert capsys.readouterr().err == ""
+    assert search("--semantics", "original", "--node-degree", "3") == 2
+    assert capsys.readouterr().err.count("\n") == 1  # an error comes alone
+    assert search("--budget", "0", "--overwrite") == 0
+    assert "--overwrite has no effect without -o DIR" in capsys.readouterr().err
+
+
+def test_a_strategy_tells_where_its_times_are_from(tmp_path: Path) -> None:
+    assert search("-o", str(tmp_path / "run"), "--export", str(tmp_path / "s.json")) == 0
+    for path in (tmp_path / "run" / "strategy.json", tmp_path / "s.json"):
+        document = orjson.loads(path.read_bytes())
+        assert (document["estimated"], document["times"]) == (True, "roofline a100")
+        del document["estimated"], document["times"]
+        (tmp_path / "without.json").write_bytes(orjson.dumps(document))
+        assert read_strategy(tmp_path / "without.json") == read_strategy(path)
 
 
 @pytest.mark.parametrize("stopped_after", [1, 37, 201])
@@ -234,6 +305,29 @@ def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypat
     assert search(*flags, "-o", str(tmp_path / "whole")) == 0
     for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
         assert (tmp_path / "killed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model whose proposals are priced coarser than exactly."""
+    flags = ["search", "vgg", "--batch-size", "512", "--nsimnode", "8", "--topology", "random", "--net-opt", "1"]
+    flags += ["--interface-bandwidth", "40", "--enable-propagation"]
+    shown = Display.show
+    seen: list[dict[str, object]] = []
+
+    def show(self: Display, iteration: int, *rest: float) -> None:
+        shown(self, iteration, *rest)
+        seen.append(run_json(tmp_path / "whole"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Display, "show", show)
+        patch.setattr("flexnet.runs.CHECKPOINT_S", 0.0)
+        assert main([*flags, "--budget", "99", "-o", str(tmp_path / "whole")]) == 0
+    assert {document["status"] for document in seen} == {"running"}
+    found = run_json(tmp_path / "whole")
+    assert {document["initial_ms"] for document in seen} == {found["initial_ms"]}
+    assert seen[0]["best_ms"] == found["initial_ms"]
+    assert seen[0]["best_search_ms"] != pytest.approx(found["initial_ms"], rel=1e-3)
+    assert seen[-1]["best_ms"] == pytest.approx(found["best_ms"], rel=0.01)  # of the elite, another may be better
 
 
 def test_result_is_not_lost_when_it_cannot_be_written(
