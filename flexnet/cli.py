@@ -52,7 +52,9 @@ _SIMULATE_ABOUT = """Replays one training iteration of a task graph file, this p
 how long it takes, where the time goes, and which links are busiest."""
 _DP_ABOUT = """Finds the configuration of every operator with the least cost under PaSE's model, exactly.
 GRAPH is alexnet, resnet101, inception3, rnnlm or transformer."""
-_VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
+_VALIDATE_ABOUT = (
+    "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance or cannot be."
+)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -211,16 +213,24 @@ def _validate(words: list[str], typed: list[str]) -> int:
 
     from flexnet.validate import validate
 
-    n_case = n_fail = 0
-    for case in validate(Path(given["--data"])):
-        n_case += 1
-        n_fail += not case.ok
+    notes: list[str] = []
+    n_ok = n_wrong = n_damaged = 0
+    for case in validate(Path(given["--data"]), notes):
+        n_ok += case.ok
+        if case.problem:
+            n_damaged += 1
+            say(f"{case.name:<48} FAIL: {' '.join(case.problem.split())}")
+            continue
+        n_wrong += not case.ok
         say(
             f"{case.name:<48} ours {case.ours:<24} theirs {case.theirs:<16} difference {case.difference:<12} "
             f"tolerance {case.tolerance:<16} {'ok' if case.ok else 'FAIL'}"
         )
-    say(f"{n_case} cases: {n_case - n_fail} ok, {n_fail} out of tolerance")
-    return 1 if n_fail else 0
+    for note in notes:
+        say(f"left out   {' '.join(note.split())}")
+    damaged = f", {n_damaged} could not be recomputed" if n_damaged else ""
+    say(f"{n_ok + n_wrong + n_damaged} cases: {n_ok} ok, {n_wrong} out of tolerance{damaged}")
+    return 1 if n_wrong or n_damaged else 0
 
 
 def _models(words: list[str], typed: list[str]) -> int:

@@ -10,6 +10,7 @@ import orjson
 from flexnet.config import RunConfig, make_run_config
 from flexnet.errors import FlexNetError
 from flexnet.flags import SEARCH, Given, parse_model_command
+from flexnet.input_files import read_regular
 
 __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_config"]
 
@@ -66,7 +67,7 @@ def read_earlier(directory: Path) -> Earlier:
     """
     path = directory / "run.json"
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(read_regular(path))
     except (OSError, ValueError) as error:
         if isinstance(error, orjson.JSONDecodeError):
             raise FlexNetError(f"{path} is not valid JSON: {error}") from None

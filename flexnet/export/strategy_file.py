@@ -8,6 +8,7 @@ import orjson
 
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph
+from flexnet.input_files import read_regular
 from flexnet.strategy import Config
 
 __all__ = ["order_configs", "parse_strategy", "read_strategy", "strategy_json", "strategy_text"]
@@ -59,7 +60,7 @@ def read_strategy(path: Path) -> dict[str, Config]:
         If the file cannot be read or is neither format.
     """
     try:
-        return parse_strategy(path.read_bytes(), str(path))
+        return parse_strategy(read_regular(path), str(path))
     except OSError as error:
         raise FlexNetError(f"cannot read strategy file {path}: {error.strerror or error}") from error
 
