@@ -21,7 +21,7 @@ from flexnet.flags import (
     parse_model_command,
     refuse_unknown,
 )
-from flexnet.progress import say, warn
+from flexnet.progress import complain, open_streams, say, warn
 
 __all__ = ["run"]
 
@@ -72,6 +72,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         by Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    open_streams()
     for stream in (sys.stdout, sys.stderr):  # names of files may be no text
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -82,8 +83,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}")
+    except MemoryError:
+        return _complain("this takes more memory than there is; make the model, the batch or the cluster smaller")
     except KeyboardInterrupt:
-        _complain("interrupted before the search began; nothing new was written")
+        searching = words[0] == "search" or words[0] in PROGRAMS
+        _complain("interrupted" + (" before the search began; nothing was written" if searching else ""))
         return 130
 
 
@@ -91,7 +95,7 @@ def _complain(sentence: str) -> int:
     line = " ".join(sentence.split())
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
-    print(f"flexnet: error: {line}", file=sys.stderr)
+    complain(f"flexnet: error: {line}")
     return 2
 
 

@@ -89,8 +89,6 @@ def make_dp_config(words: Sequence[str], given: Given) -> DpConfig:
     breadth_first = read.integer("--algo", 0, least=0, most=1) == 1
     memory = 1e9 * read.number("--memory", 8.0, least=1e-6, most=1e6, of="GB")
     output, dump = read.path("--output"), read.path("--dump-graph")
-    if output is not None and output.is_dir():
-        raise FlexNetError(f"--output {output} is a directory; flexnet dp writes one file")
     spec = GRAPHS[words[0]]
     return DpConfig(
         graph=spec.build(batch_size, model),

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from flexnet.atomic import write_atomically
+from flexnet.atomic import check_writable, write_atomically
 from flexnet.config import RunConfig
 from flexnet.errors import FlexNetError
 from flexnet.export.flatbuf import write_taskgraph
@@ -24,7 +24,7 @@ from flexnet.search.find import Prepared
 from flexnet.taskgraph import build
 from flexnet.units import s_to_ms
 
-__all__ = ["FORMAT", "Outputs", "RunRecord", "check_writable"]
+__all__ = ["FORMAT", "Outputs", "RunRecord"]
 
 FORMAT = "flexnet-run"
 VERSION = 1
@@ -219,10 +219,14 @@ class Outputs:
     def _rescued(self, path: Path, write: Callable[[Path], None]) -> str:
         try:
             self._rescue = self._rescue or Path(tempfile.mkdtemp(prefix="flexnet-"))
-            write(self._rescue / path.name)
-        except (FlexNetError, OSError):
-            return ""
-        return f" (it is in {self._rescue / path.name} instead)"
+            name, n = path.name, 1
+            while (self._rescue / name).exists():  # outputs of one name in several directories
+                n += 1
+                name = f"{n}-{path.name}"
+            write(self._rescue / name)
+        except (FlexNetError, OSError) as error:
+            return f" (nor could it be written to a temporary directory: {error})"
+        return f" (it is in {self._rescue / name} instead)"
 
     def _strategy(self, path: Path, result: Result) -> None:
         graph = self.config.graph
@@ -244,27 +248,3 @@ class Outputs:
             inter_gpu_bandwidth=self.config.cluster.inter_gpu_bandwidth,
         )
         self.record.remarks[:] = remarks
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written.
-
-    Raises
-    ------
-    FlexNetError
-        If it is a directory, or its directory is missing or not writable.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise FlexNetError(f"cannot write {path}: it is a directory; name a file")
-    try:
-        if target.exists() and not target.is_file():
-            if not os.access(target, os.W_OK):
-                raise PermissionError(None, "Permission denied")
-            return
-        if not target.parent.is_dir():
-            raise FlexNetError(f"cannot write {path}: there is no directory {target.parent}")
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None

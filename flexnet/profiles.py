@@ -3,10 +3,10 @@
 import time
 from datetime import UTC, datetime
 
+from flexnet.atomic import check_writable
 from flexnet.config import ProfileConfig
 from flexnet.errors import FlexNetError
 from flexnet.measurement import write_measurement
-from flexnet.outputs import check_writable
 from flexnet.parts import Cuts, plan_shapes
 from flexnet.progress import Display, say, warn
 from flexnet.provenance import installed_version, printable

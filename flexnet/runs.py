@@ -75,17 +75,20 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
         display = Display(config.settings.budget + 1, state.iteration)
         watch = _Watch(outputs, ready, display, initial.seconds, earlier_s)
         outcome = drive(ready.search, ready.rng, state, config.settings.budget, observe=watch.observe, stop=stop)
-        display.clear()
+        watch.clear()
         result = judge(
             ready, initial, outcome.state, search_s=earlier_s + outcome.elapsed, interrupted=outcome.interrupted
         )
-        problems = outputs.write(ready, outcome.state, result)
-    for remark in record.remarks:
-        warn(remark)
-    if outputs.written:
-        say("wrote      " + ", ".join(map(str, outputs.written)))
-    for line in describe_result(config, ready, result):
-        say(line)
+        problems = [*outputs.write(ready, outcome.state, result), *watch.problems]
+        for remark in record.remarks:
+            warn(remark)
+        try:
+            if outputs.written:
+                say("wrote      " + ", ".join(map(str, outputs.written)))
+            for line in describe_result(config, ready, result):
+                say(line)
+        except FlexNetError as error:  # what could not be written is told all the same
+            problems.append(str(error))
     if problems:
         raise FlexNetError("; ".join(problems))
     return stop.status if outcome.interrupted else 0
@@ -102,20 +105,31 @@ class _Watch:
     earlier_s: float
     saved_at: float = field(default_factory=time.monotonic)
     failed: bool = False
+    problems: list[str] = field(default_factory=list)
 
     def observe(self, progress: Progress, state: State, info: Info) -> None:
         del info
-        self.display.show(
-            state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
-        )
+        try:
+            self.display.show(
+                state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
+            )
+        except FlexNetError as error:  # a full disk or a closed terminal must not end a search that is under way
+            self.problems.append(str(error))
         if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
             return
         try:
             self.outputs.save_progress(self.ready, state, self.initial_seconds, self.earlier_s + progress.elapsed)
-        except FlexNetError as error:  # a full disk must not end a search that is under way
+        except FlexNetError as error:
             warn(f"{error}; the search goes on without checkpoints")
             self.failed = True
         self.saved_at = time.monotonic()
+
+    def clear(self) -> None:
+        """Remove the live line, if there is still a terminal."""
+        try:
+            self.display.clear()
+        except FlexNetError as error:
+            self.problems.append(str(error))
 
 
 def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:

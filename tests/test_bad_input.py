@@ -1,6 +1,7 @@
 """What users get wrong: every kind ends with exit status 2 and one sentence, never with a traceback."""
 
 import copy
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,18 @@ def test_measurements_that_are_none(
 ) -> None:
     (place / "bad.json").write_bytes(text)
     refused(search("--mfile", "bad.json"), expected, capsys)
+
+
+def test_pipes_would_never_end(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    for flag in ("--mfile", "--import"):
+        refused(search(flag, "pipe"), f"{flag} pipe is not a regular file", capsys)
+    refused(["simulate", "pipe"], "pipe is not a file", capsys)
+    for name in ("checkpoint.json", "run.json"):
+        (place / "run" / name).unlink()
+        os.mkfifo(place / "run" / name)
+        refused(["search", "--resume", "run"], "it is a pipe or a device; a regular file is needed", capsys)
+    refused(search("-o", "run"), "run already holds run.json", capsys)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.95])

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import orjson
 import pytest
@@ -272,6 +273,30 @@ def test_more_budget_goes_on_with_the_same_chain(topology: str, semantics: str, 
         assert (tmp_path / "grown" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
+@pytest.mark.parametrize("command", [[*SEARCH], ["dlrmsim", "--topology", "fc"], ["models"], ["dp", "alexnet"]])
+def test_ctrl_c_before_anything_is_found(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    for name in ("flexnet.flags.parse_arguments", "flexnet.cli.parse_arguments"):
+        monkeypatch.setattr(name, interrupt)
+    assert main(command) == 130
+    expected = "interrupted before the search began; nothing was written" if "topo" in str(command) else "interrupted"
+    assert errors_of(capsys.readouterr().err) == [f"flexnet: error: {expected}"]
+
+
+def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object, **__: object) -> NoReturn:
+        raise MemoryError
+
+    monkeypatch.setattr("flexnet.runs.make_problem", fill)
+    assert search() == 2
+    (error,) = errors_of(capsys.readouterr().err)
+    assert error.startswith("flexnet: error: this takes more memory than there is; make the model")
+
+
 @pytest.mark.parametrize("into", [("--taskgraph", "t.fbuf"), ("-o", ".")])
 def test_ctrl_c_writes_what_was_found(into: tuple[str, str], tmp_path: Path) -> None:
     status, out, errors = flexnet_interrupted(*SEARCH, "--budget", "1000000000", *into, cwd=tmp_path, after="start")
@@ -340,13 +365,15 @@ def test_result_is_not_lost_when_it_cannot_be_written(
 
     monkeypatch.setattr(outputs, "check_writable", check)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert search("--taskgraph", str(tmp_path / "gone" / "t.fbuf")) == 2
+    gone = tmp_path / "gone"
+    assert search("--taskgraph", str(gone / "t.fbuf"), "--export", str(gone / "away" / "t.fbuf")) == 2
     printed = capsys.readouterr()
     assert VERDICT.fullmatch(printed.out.splitlines()[-1])
     (error,) = errors_of(printed.err)
-    rescued = re.search(r"cannot write .*gone/t.fbuf: .* \(it is in (.*) instead\)", error)
-    assert rescued is not None
-    assert read_taskgraph(Path(rescued[1])).n_server == 4
+    assert re.search(r"cannot write .*gone/t.fbuf: ", error)
+    strategy, graph = (Path(path) for path in re.findall(r"\(it is in (\S*) instead\)", error))
+    assert len(read_strategy(strategy)) == 4
+    assert read_taskgraph(graph).n_server == 4
 
 
 def test_profile_writes_a_measurement_file(

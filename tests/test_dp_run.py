@@ -72,6 +72,8 @@ def test_models_scale(capsys: pytest.CaptureFixture[str]) -> None:
         (["transformer", "-p", "16", "--memory", "0.004"], "cells ("),
         (["transformer", "-p", "16", "--memory", "0.001"], "cells ("),
         (["alexnet", "-o", "/"], "is a directory"),
+        (["alexnet", "-o", "none/x.json"], "there is no directory"),
+        (["alexnet", "-o", "x.json", "--dump-graph", "./x.json"], "both name x.json; name two files"),
     ],
 )
 def test_wrong_input_is_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
