@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.flag_values import INTEGER, FlagReader, one_of
 from flexnet.flags import SEARCH, Given
 from flexnet.graph import ModelGraph
+from flexnet.machine import GPUS
 from flexnet.models import MODELS
 from flexnet.parts import Cuts
 from flexnet.semantics import PRESETS, Semantics
@@ -17,12 +19,17 @@ from flexnet.semantics import PRESETS, Semantics
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
 
-__all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "make_run_config"]
+__all__ = [
+    "DEVICE_NAMES",
+    "DTYPE_NAMES",
+    "GPU_NAMES",
+    "ProfileConfig",
+    "RunConfig",
+    "make_profile_config",
+    "make_run_config",
+]
 
-GPU_NAMES = ("a100", "h100", "h200", "v100")
-TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
-STARTS = ("data", "dp")
-NETWORK_NAMES = ("fast", "fair")
+GPU_NAMES = tuple(sorted(GPUS))
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
@@ -122,8 +129,8 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     """
     read = FlagReader(given)
     if "--topology" not in given:
-        raise FlexNetError(f"--topology is missing; choose {one_of(TOPOLOGY_NAMES)}")
-    topology = read.name("--topology", TOPOLOGY_NAMES)
+        raise FlexNetError(f"--topology is missing; choose {one_of(TOPOLOGIES)}")
+    topology = read.name("--topology", TOPOLOGIES)
     semantics = PRESETS[read.name("--semantics", tuple(PRESETS), "corrected")]
     cluster = Cluster(
         n_server=read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS),
@@ -155,7 +162,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         "segment_bytes": read.segment_bytes(),
         "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
-        "network": read.name("--network", NETWORK_NAMES, "fast"),
+        "network": read.name("--network", NETWORKS, "fast"),
     }
     if values["network"] == "fair" and not semantics.fair_links:
         raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
