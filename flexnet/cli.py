@@ -86,9 +86,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _complain("this takes more memory than there is; make the model, the batch or the cluster smaller")
     except KeyboardInterrupt:
-        searching = words[0] == "search" or words[0] in PROGRAMS
-        _complain("interrupted" + (" before the search began; nothing was written" if searching else ""))
-        return 130
+        return _interrupted(words)
+    except SystemError as error:  # what a compiled kernel makes of Ctrl-C that comes while it runs
+        if not _has_cause(error, KeyboardInterrupt):
+            raise
+        return _interrupted(words)
 
 
 def _complain(sentence: str) -> int:
@@ -97,6 +99,18 @@ def _complain(sentence: str) -> int:
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
     complain(f"flexnet: error: {line}")
     return 2
+
+
+def _interrupted(words: list[str]) -> int:
+    searching = words[0] == "search" or words[0] in PROGRAMS
+    _complain("interrupted" + (" before the search began; nothing was written" if searching else ""))
+    return 130
+
+
+def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__
+    return error is not None
 
 
 def _dispatch(words: list[str]) -> int:
@@ -115,6 +129,8 @@ def _dispatch(words: list[str]) -> int:
         say(_HELP.rstrip())
         return 0
     if command == "--version":
+        if rest:
+            raise FlexNetError(f"unexpected argument {rest[0]!r} after --version")
         from flexnet.provenance import installed_version
 
         say(f"flexnet {installed_version('flexnet')}")

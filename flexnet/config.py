@@ -208,7 +208,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     Raises
     ------
     FlexNetError
-        If a value is malformed or out of range.
+        If a value is malformed or out of range, or no file is named and the default one is there.
     """
     read = FlagReader(given)
     device = read.name("--device", DEVICE_NAMES, "cuda")
@@ -233,9 +233,17 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
         dtype=read.name("--dtype", DTYPE_NAMES, "fp32"),
         time_cap=read.number("--time-cap", 0.2, least=1e-6, most=86400.0, of="seconds"),
         resume="--resume" in given,
-        output=read.path("--output") or Path(f"measure_{batch_size}_{n_server}.json"),
+        output=read.path("--output") or _default_output(batch_size, n_server),
         warnings=(*warnings, *_unused_model_flags(model, model_given)),
     )
+
+
+def _default_output(batch_size: int, n_server: int) -> Path:
+    """The name the original gives a measurement file: profiles of several models may share it."""
+    path = Path(f"measure_{batch_size}_{n_server}.json")
+    if path.exists():
+        raise FlexNetError(f"{path} is there already; name a file with -o, the same one if it is to be replaced")
+    return path
 
 
 def _check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:

@@ -105,7 +105,11 @@ PROFILE: tuple[Option, ...] = (
     _PARAMETER,
     Option(("--enable-attribute-parallel",), None, "operators on images may be cut along width and height"),
     Option(("--max-localsz",), "N", "most samples on one GPU (default: no limit)"),
-    Option(("--output", "-o"), "FILE", "measurement file to write (default measure_<batch>_<servers>.json)"),
+    Option(
+        ("--output", "-o"),
+        "FILE",
+        "measurement file to write (default measure_<batch>_<servers>.json, if it is not there)",
+    ),
 )
 
 SIMULATE: tuple[Option, ...] = (

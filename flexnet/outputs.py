@@ -224,8 +224,8 @@ class Outputs:
                 n += 1
                 name = f"{n}-{path.name}"
             write(self._rescue / name)
-        except (FlexNetError, OSError) as error:
-            return f" (nor could it be written to a temporary directory: {error})"
+        except (FlexNetError, OSError):
+            return " (nor could it be written to a temporary directory)"
         return f" (it is in {self._rescue / name} instead)"
 
     def _strategy(self, path: Path, result: Result) -> None:

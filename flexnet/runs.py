@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from flexnet.cluster import Cluster
 from flexnet.config import RunConfig
 from flexnet.costs import CostTable
 from flexnet.errors import FlexNetError
@@ -21,6 +22,7 @@ from flexnet.search.driver import Progress, drive
 from flexnet.search.find import Prepared, prepare
 from flexnet.simulate import Timeline
 from flexnet.strategy import Config, configs_of, make_strategy
+from flexnet.topology import Network
 
 __all__ = ["run_search"]
 
@@ -190,6 +192,14 @@ def _restored(config: RunConfig, ready: Prepared) -> State:
     return state
 
 
+def _is_of(network: Network, cluster: Cluster) -> bool:
+    return (network.topology.n_server, network.link_bandwidth, network.latency) == (
+        cluster.n_server,
+        cluster.link_bandwidth,
+        cluster.latency,
+    )
+
+
 def _fits(ready: Prepared, state: State) -> bool:
     """Whether a state is one of this search: kernels would read past their arrays with another's."""
     problem = ready.problem
@@ -203,7 +213,7 @@ def _fits(ready: Prepared, state: State) -> bool:
             return False
         if any(not 0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True)):
             return False
-        if plan.network.topology.n_server != n_server or state.network.topology.n_server != n_server:
+        if not all(_is_of(network, problem.cluster) for network in (plan.network, state.network)):
             return False
         try:
             make_strategy(problem, configs_of(problem, plan.strategy))

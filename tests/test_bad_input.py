@@ -57,6 +57,7 @@ COMMANDS = {
     "no command": ([], "no command given"),
     "unknown command": (["serch"], "did you mean search?"),
     "far-off command": (["zzz"], "flexnet --help lists the commands"),
+    "version of something": (["--version", "search"], "unexpected argument 'search' after --version"),
     "no model": (["search"], "no model given"),
     "unknown model": (["search", "dlmr", "--topology", "fc"], "did you mean dlrm?"),
     "far-off model": (["search", "gpt", "--topology", "fc"], "choose one of dlrm"),
@@ -348,6 +349,8 @@ CHECKPOINTS: dict[str, tuple[Callable[[Document], object], str]] = {
     "iteration of letters": (lambda d: d.update(iteration="x"), "is not of the run"),
     "no generator": (lambda d: d.pop("rng"), "damaged"),
     "network that is not there": (lambda d: d.update(network=7), "damaged"),
+    "another bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e308), "is not of the run"),
+    "another latency": (lambda d: d["networks"][-1].update(latency=1.0), "is not of the run"),
     "directions of nothing": (lambda d: d["best"].update(directions=[1]), "is not of the run"),
 }
 

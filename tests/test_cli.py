@@ -288,6 +288,21 @@ def test_ctrl_c_before_anything_is_found(
     assert errors_of(capsys.readouterr().err) == [f"flexnet: error: {expected}"]
 
 
+def test_ctrl_c_in_a_kernel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython finds an exception that a compiled function did not raise, and says so by another one."""
+    causes: list[BaseException] = [KeyboardInterrupt(), ValueError("none")]
+
+    def fill(*_: object, **__: object) -> NoReturn:
+        raise SystemError("returned a result with an exception set") from causes.pop(0)
+
+    monkeypatch.setattr("flexnet.runs.make_problem", fill)
+    assert search() == 130
+    (error,) = errors_of(capsys.readouterr().err)
+    assert error == "flexnet: error: interrupted before the search began; nothing was written"
+    with pytest.raises(SystemError):
+        search()
+
+
 def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(*_: object, **__: object) -> NoReturn:
         raise MemoryError
@@ -398,6 +413,12 @@ def test_profile_writes_a_measurement_file(
         "--device",
         "analytic",
     ]
+    before = (tmp_path / "measure_128_8.json").read_bytes()
+    other = ["profile", "vgg", "-b", "128", "--nsimnode", "8", "--device", "analytic"]
+    assert main(other) == 2  # of the same name
+    assert "measure_128_8.json is there already; name a file with -o" in capsys.readouterr().err
+    assert (tmp_path / "measure_128_8.json").read_bytes() == before
+    assert main([*other, "-o", "vgg.json"]) == main([*other, "-o", "vgg.json"]) == 0
     flags = ("search", "dlrm", "-b", "128", "--nsimnode", "8", "--big-gpu", "2", "--topology", "fattree")
     assert main([*flags, "-o", "estimated"]) == 0
     assert main([*flags, "--mfile", "measure_128_8.json", "-o", "read"]) == 0
