@@ -174,11 +174,14 @@ def recorded_plan(
         If the record lacks a part or a part is of another kind.
     """
     published = published_measurement(Path(record["mfile"]).stem)
+    bytes_per_ms = float(record["iface_bandwidth_B_per_ms"])
+    if not 0 < bytes_per_ms <= np.finfo(np.float32).max:
+        raise ValueError(f"iface_bandwidth_B_per_ms is {bytes_per_ms}; it must be above 0 and fit a float32")
     cluster = Cluster(
         n_server=record["num_nodes"],
         big_gpu=record["big_gpu"],
         inter_gpu_bandwidth=record["inter_gpu_bandwidth_B_per_ms"] * 1e3,
-        link_bandwidth=float(np.float32(record["iface_bandwidth_B_per_ms"])) * 1e3,
+        link_bandwidth=float(np.float32(bytes_per_ms)) * 1e3,
         latency=record["network_latency_ms"] * 1e-3,
         degree=record["node_degree"],
     )

@@ -349,7 +349,8 @@ CHECKPOINTS: dict[str, tuple[Callable[[Document], object], str]] = {
     "iteration of letters": (lambda d: d.update(iteration="x"), "is not of the run"),
     "no generator": (lambda d: d.pop("rng"), "damaged"),
     "network that is not there": (lambda d: d.update(network=7), "damaged"),
-    "another bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e308), "is not of the run"),
+    "another bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e9), "is not of the run"),
+    "endless bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e308), "above 0 and below 1e+200"),
     "another latency": (lambda d: d["networks"][-1].update(latency=1.0), "is not of the run"),
     "directions of nothing": (lambda d: d["best"].update(directions=[1]), "is not of the run"),
 }

@@ -224,6 +224,7 @@ def test_a_record_of_another_plan_is_caught(data: Path, started) -> None:
         ({"total_devs": 8}, "total_devs is 8; it must be from 16"),
         ({"links": [[0, -1, 1]]}, "link 0--1; nodes are 0 to 16"),
         ({"num_nodes": 1e300}, "servers"),
+        ({"iface_bandwidth_B_per_ms": 1e300}, "iface_bandwidth_B_per_ms is 1e.300; it must be above 0 and fit"),
         ({"routes": {"0-1": [0, 1]}}, "routes use links -1"),
         ({"operators": []}, "the strategy has 0 operators; model dlrm has 40"),
         ({"num_nodes": 8}, "measured|servers"),
