@@ -40,7 +40,7 @@ PROTOCOL = PACKET._replace(rings_by_index=True)
 
 _NAME = re.compile(r"(?P<name>\S+?)(\s+at\s+(?P<at>[0-9]+(\.[0-9]+)?)\s*Gbps)?", re.IGNORECASE)
 _GBPS = re.compile(r"(?P<gbps>[0-9]+(\.[0-9]+)?)[a-z]")
-_MOST_MS = 1e12
+_LEAST_MS, _MOST_MS = 1e-9, 1e12
 _PORTS = re.compile(r"\bk\s*=\s*(?P<ports>[0-9]{1,9})")
 
 
@@ -136,8 +136,8 @@ def _runs(times: object, kind: str, ports: int | None, directories: tuple[Path, 
             continue
         ms = value.get("packet") if isinstance(value, dict) else value
         match = _NAME.fullmatch(text)
-        if match is None or isinstance(ms, bool) or not isinstance(ms, int | float) or not 0 < ms < _MOST_MS:
-            notes.append(f"expected.json: {text!r} is not the name of a task graph with a time in ms above 0")
+        if match is None or isinstance(ms, bool) or not isinstance(ms, int | float) or not _LEAST_MS <= ms <= _MOST_MS:
+            notes.append(f"expected.json: {text!r} is not the name of a task graph with a time from 1e-9 to 1e12 ms")
             continue
         prefix = _GBPS.match(match["name"])
         gbps = match["at"] or (prefix["gbps"] if prefix and kind != "plans" else None)

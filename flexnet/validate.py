@@ -175,7 +175,7 @@ def recorded_plan(
     """
     published = published_measurement(Path(record["mfile"]).stem)
     bytes_per_ms = float(record["iface_bandwidth_B_per_ms"])
-    if not 0 < bytes_per_ms <= np.finfo(np.float32).max:
+    if not 0 < bytes_per_ms <= float(np.finfo(np.float32).max):
         raise ValueError(f"iface_bandwidth_B_per_ms is {bytes_per_ms}; it must be above 0 and fit a float32")
     cluster = Cluster(
         n_server=record["num_nodes"],

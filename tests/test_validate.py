@@ -280,13 +280,13 @@ def test_what_is_left_out_is_told(data: Path, capsys: pytest.CaptureFixture[str]
     (data / "taskgraphs" / "testbed_12.fbuf").write_bytes(b"")
     (data / "plans").mkdir()
     (data / "plans" / "a.fbuf").write_bytes(b"")
-    times = {"star": {"400dlrm_16": 1.0, "100dlrm_16": "fast", "100dlrm_16 at 1.2 kbps": 2}, "torus": {"a": 1}}
+    times = {"star": {"400dlrm_16": 1.0, "100dlrm_16": "fast", "a at 1.2.3 Gbps": 2}, "torus": {"a": 1}}
     (data / "expected.json").write_bytes(orjson.dumps({"_about": "", "packet_simulator_runs": times}))
     assert main(["validate", "--data", str(data)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("left out")] == [
         "left out   expected.json: '400dlrm_16' has no task graph 400dlrm_16.fbuf here",
-        "left out   expected.json: '100dlrm_16' is not the name of a task graph with a time in ms above 0",
-        "left out   expected.json: '100dlrm_16 at 1.2 kbps' is not the name of a task graph with a time in ms above 0",
+        "left out   expected.json: '100dlrm_16' is not the name of a task graph with a time from 1e-9 to 1e12 ms",
+        "left out   expected.json: 'a at 1.2.3 Gbps' is not the name of a task graph with a time from 1e-9 to 1e12 ms",
         "left out   expected.json: 'torus' is not a star, a fat-tree, an fc or a flat network",
         "left out   taskgraphs/testbed_12.fbuf: no published case has this name, and expected.json no time for it",
         "left out   plans/a.fbuf: no published case has this name, and expected.json no time for it",
