@@ -3,7 +3,7 @@
     python benchmarks/roofline_accuracy.py --data DIR [--plot FILE]
 
 DIR holds the published measurement files.  Prints the tables of measurements/README.md; ``--plot`` draws estimated
-against measured times on logarithmic axes (needs matplotlib).
+against measured times on logarithmic axes (``pip install matplotlib``).
 """
 
 import argparse

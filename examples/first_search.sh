@@ -27,4 +27,4 @@ exec "$venv/bin/python" -P -m flexnet search dlrm \
     --arch-mlp-bot "$bottom" --arch-mlp-top "$top-$top-1" \
     --batch-size 16384 --nsimnode 16 --big-gpu 4 --mfile measurements/roofline-a100/dlrm16.json \
     --topology topoopt --node-degree 4 --interface-bandwidth 100 --network-latency 1 --inter-gpu-bandwidth 200 \
-    --net-opt 1 --enable-propagation --search-budget 5000 --seed 0 -o runs/dlrm16
+    --net-opt 1 --enable-propagation --search-budget 5000 --seed 0 -o runs/dlrm16 --overwrite

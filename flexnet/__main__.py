@@ -3,13 +3,16 @@
 import sys
 from collections.abc import Sequence
 
-from flexnet.cli import run
-
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (this process's if None) and return its exit status."""
+    try:
+        from flexnet.cli import run
+    except KeyboardInterrupt:
+        print("flexnet: error: interrupted", file=sys.stderr)
+        return 130
     return run(arguments)
 
 

@@ -7,10 +7,12 @@ sections 1.2 and 1.3).
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from flexnet.errors import FlexNetError
+from flexnet.flags import NEGATIVE_NUMBER, NO_EFFECT, PROFILE, SEARCH, Option, model_options
 
-__all__ = ["NO_EFFECT", "PROGRAMS", "rewrite"]
+__all__ = ["PROGRAMS", "rewrite"]
 
 PROGRAMS = {
     "dlrmsim": "dlrm",
@@ -24,36 +26,6 @@ PROGRAMS = {
     "moesim": "moe",
 }
 
-# Flags the original parses and never uses in these programs, or that steer what is not here; True if they have a value.
-NO_EFFECT = {
-    "-e": True,
-    "--epochs": True,
-    "--lr": True,
-    "--learning-rate": True,
-    "--wd": True,
-    "--weight-decay": True,
-    "-p": True,
-    "--print-freq": True,
-    "-d": True,
-    "--dataset": True,
-    "--nodes": True,
-    "--nsimgpu": True,
-    "--no-gpu": False,
-    "--profiling": False,
-    "--fusion": False,
-    "--overlap": False,
-    "--machine-model-version": True,
-    "--machine-model-file": True,
-    "--simulator-segment-size": True,
-    "--simulator-max-num-segments": True,
-    "--simulator-workspace-size": True,
-    "--allow-tensor-op-math-conversion": False,
-    "--gpu-dram-bandwidth": True,
-    "--topo-file": True,
-    "--control-replication": False,
-    "--python-data-loader-type": True,
-}
-
 _SEGMENTS = "has no effect; the original's transfers are cut by --segment-bytes 1048576"
 _REASONS = {
     "--simulator-segment-size": _SEGMENTS,
@@ -61,41 +33,18 @@ _REASONS = {
     "--nsimgpu": "has no effect; several GPUs of a server are --big-gpu",
 }
 
-# Flags of flexnet profile that a search does not have, and the other way round, in the same original programs.
-_ONLY_PROFILE = {
-    "--max-localsz": True,
-    "--device": True,
-    "--dtype": True,
-    "--time-cap": True,
-    "--enable-attribute-parallel": False,
-}
-_ONLY_SEARCH = {
-    "--topology": True,
-    "--node-degree": True,
-    "--degree": True,
-    "--interface-bandwidth": True,
-    "--network-latency": True,
-    "--inter-gpu-bandwidth": True,
-    "--mfile": True,
-    "--net-opt": True,
-    "--enable-propagation": False,
-    "--search-budget": True,
-    "--budget": True,
-    "--search-alpha": True,
-    "--alpha": True,
-    "--seed": True,
-    "--semantics": True,
-    "--segment-bytes": True,
-    "--taskgraph": True,
-    "--export": True,
-    "--export-strategy": True,
-    "--import": True,
-    "--import-strategy": True,
-}
-
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # what a word processor makes of hyphens
 _ODD_FLAG = re.compile(f"(?P<dashes>[{_DASHES}]+)(?P<name>[A-Za-z].*)", re.DOTALL)
 _RUNTIME_FLAG = re.compile(r"-[a-z]+:\S*")  # Legion's: -ll:zsize 20000, -dm:memoize
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What stays of a command line, as typed; of a flag with a value also its first spelling and that value."""
+
+    typed: tuple[str, ...]
+    flag: str | None = None
+    value: str | None = None
 
 
 def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -128,39 +77,67 @@ def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str
     warnings: list[str] = []
     words = [_plain(word, warnings) for word in arguments]
     profile = "--measure" in words
-    dropped = {**NO_EFFECT, "--measure": False, **(_ONLY_SEARCH if profile else _ONLY_PROFILE)}
-    kept: list[str] = []
+    names = _spellings(PROFILE if profile else SEARCH, PROGRAMS[program])
+    others = {name: option for name, option in _spellings(SEARCH if profile else PROFILE).items() if name not in names}
+    without_value = {"--measure", *(name for name, has_value in NO_EFFECT.items() if not has_value)}
+    without_value |= {name for name, option in {**names, **others}.items() if option.value is None}
+    kept: list[_Word] = []
     place = 0
     while place < len(words):
         word = words[place]
         flag, equals, inline = word.partition("=")
         following = words[place + 1] if place + 1 < len(words) else None
+        if following is not None and following.startswith("-") and not NEGATIVE_NUMBER.match(following):
+            following = None  # a flag is nobody's value
+        value = inline if equals else following
         place += 1
         if _RUNTIME_FLAG.fullmatch(word):
-            value = following if following is not None and not following.startswith("-") else None
             place += value is not None and not equals
-            _runtime_flag(flag, inline if equals else value, warnings)
-        elif program == "moesim" and flag == "--topology" and not profile:
-            value = inline if equals else following
+            _runtime_flag(flag, value, warnings)
+        elif program == "moesim" and flag == "--topology" and not profile and value is not None:
             place += not equals
             if value != "topoopt":
                 _once(warnings, f"--topology {value} has no effect; moesim is always searched on topoopt")
-        elif flag in dropped:
-            if dropped[flag] and not equals and following is not None:
-                place += 1
+        elif flag in NO_EFFECT or flag in others or flag == "--measure":
+            place += flag not in without_value and value is not None and not equals
             if flag != "--measure":
-                _once(warnings, f"{flag} {_REASONS.get(flag, _no_effect(flag, profile))}")
+                _once(warnings, f"{flag} {_why_not(flag, profile)}")
+        elif flag in names and names[flag].value is not None and value is not None:
+            place += not equals
+            first = names[flag].names[0]
+            kept = [*_without(kept, first, value, warnings), _Word((word,) if equals else (word, value), first, value)]
         else:
-            kept.append(word)
+            kept.append(_Word((word,)))
     if program == "moesim" and not profile:
-        kept += ["--topology", "topoopt"]
-    return ["profile" if profile else "search", PROGRAMS[program], *kept], warnings
+        kept.append(_Word(("--topology", "topoopt")))
+    return [
+        "profile" if profile else "search",
+        PROGRAMS[program],
+        *(text for word in kept for text in word.typed),
+    ], warnings
 
 
-def _no_effect(flag: str, profile: bool) -> str:
-    if flag in _ONLY_SEARCH:
-        return "has no effect with --measure"
-    return "has no effect without --measure" if flag in _ONLY_PROFILE and not profile else "has no effect"
+def _spellings(options: Sequence[Option], model: str | None = None) -> dict[str, Option]:
+    """Every spelling of the flags of a command, and of a model if one is named."""
+    own = model_options(model) if model is not None else ()
+    return {name: option for option in (*options, *own) for name in option.names}
+
+
+def _without(kept: list[_Word], flag: str, value: str, warnings: list[str]) -> list[_Word]:
+    """What is kept, less another value of a flag given again: in the original's scan the last one counts."""
+    for word in kept:
+        if word.flag == flag and word.value != value:
+            _once(
+                warnings,
+                f"{flag} is given as {word.value} and as {value}; the last counts, as in the original programs",
+            )
+    return [word for word in kept if word.flag != flag or word.value == value]
+
+
+def _why_not(flag: str, profile: bool) -> str:
+    if flag in NO_EFFECT:
+        return _REASONS.get(flag, "has no effect")
+    return "has no effect with --measure" if profile else "has no effect without --measure"
 
 
 def _plain(word: str, warnings: list[str]) -> str:
@@ -177,7 +154,9 @@ def _plain(word: str, warnings: list[str]) -> str:
 
 def _runtime_flag(flag: str, value: str | None, warnings: list[str]) -> None:
     if flag == "-ll:gpu":
-        if value is None or not value.isascii() or not value.isdigit() or int(value) != 1:
+        if value is None:
+            raise FlexNetError("-ll:gpu needs a value; it must be 1: several GPUs of a server are --big-gpu G")
+        if not value.isascii() or not value.isdigit() or int(value) != 1:
             raise FlexNetError(f"-ll:gpu is {value}; it must be 1: several GPUs of a server are --big-gpu G")
         return  # what the original needs, and what is done here
     _once(warnings, f"{flag} has no effect")

@@ -1,6 +1,7 @@
 """Files that are there whole or not at all."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["write_atomically"]
+__all__ = ["check_writable", "write_atomically"]
 
 
 def write_atomically(path: str | Path, data: bytes | npt.NDArray[np.uint8]) -> None:
@@ -48,3 +49,27 @@ def write_atomically(path: str | Path, data: bytes | npt.NDArray[np.uint8]) -> N
         if part is not None:
             part.unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written.
+
+    Raises
+    ------
+    FlexNetError
+        If it is a directory, or its directory is missing or not writable.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FlexNetError(f"cannot write {path}: it is a directory; name a file")
+    try:
+        if target.exists() and not target.is_file():
+            if not os.access(target, os.W_OK):
+                raise PermissionError(None, "Permission denied")
+            return
+        if not target.parent.is_dir():
+            raise FlexNetError(f"cannot write {path}: there is no directory {target.parent}")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None

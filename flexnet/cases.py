@@ -1,8 +1,11 @@
 """What a validation compares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Case"]
+from flexnet.errors import FlexNetError
+
+__all__ = ["Case", "attempt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,8 @@ class Case:
     ours, theirs, difference, tolerance : str
         As they are to be shown, with units.
     ok : bool
+    problem : str
+        Why it could not be recomputed; empty if it was.
     """
 
     name: str
@@ -23,3 +28,12 @@ class Case:
     difference: str
     tolerance: str
     ok: bool
+    problem: str = ""
+
+
+def attempt(name: str, compute: Callable[[], Case]) -> Case:
+    """What ``compute`` finds, or, if its files are damaged or missing, a case that failed for that reason."""
+    try:
+        return compute()
+    except FlexNetError as error:
+        return Case(name, "", "", "", "", False, str(error))

@@ -21,7 +21,7 @@ from flexnet.flags import (
     parse_model_command,
     refuse_unknown,
 )
-from flexnet.progress import say, warn
+from flexnet.progress import complain, open_streams, say, warn
 
 __all__ = ["run"]
 
@@ -52,7 +52,9 @@ _SIMULATE_ABOUT = """Replays one training iteration of a task graph file, this p
 how long it takes, where the time goes, and which links are busiest."""
 _DP_ABOUT = """Finds the configuration of every operator with the least cost under PaSE's model, exactly.
 GRAPH is alexnet, resnet101, inception3, rnnlm or transformer."""
-_VALIDATE_ABOUT = "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance."
+_VALIDATE_ABOUT = (
+    "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance or cannot be."
+)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -70,6 +72,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         by Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    open_streams()
     for stream in (sys.stdout, sys.stderr):  # names of files may be no text
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -80,17 +83,34 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _complain(f"{where}{error.strerror or error}")
+    except MemoryError:
+        return _complain("this takes more memory than there is; make the model, the batch or the cluster smaller")
     except KeyboardInterrupt:
-        _complain("interrupted before the search began; nothing new was written")
-        return 130
+        return _interrupted(words)
+    except SystemError as error:  # what a compiled kernel makes of Ctrl-C that comes while it runs
+        if not _has_cause(error, KeyboardInterrupt):
+            raise
+        return _interrupted(words)
 
 
 def _complain(sentence: str) -> int:
     line = " ".join(sentence.split())
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
-    print(f"flexnet: error: {line}", file=sys.stderr)
+    complain(f"flexnet: error: {line}")
     return 2
+
+
+def _interrupted(words: list[str]) -> int:
+    searching = words[0] == "search" or words[0] in PROGRAMS
+    _complain("interrupted" + (" before the search began; nothing was written" if searching else ""))
+    return 130
+
+
+def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__
+    return error is not None
 
 
 def _dispatch(words: list[str]) -> int:
@@ -109,6 +129,8 @@ def _dispatch(words: list[str]) -> int:
         say(_HELP.rstrip())
         return 0
     if command == "--version":
+        if rest:
+            raise FlexNetError(f"unexpected argument {rest[0]!r} after --version")
         from flexnet.provenance import installed_version
 
         say(f"flexnet {installed_version('flexnet')}")
@@ -143,8 +165,6 @@ def _search(words: list[str], typed: list[str]) -> int:
 
         earlier = None
         config = make_run_config(_required(model, "search"), given, model_given)
-    for sentence in config.warnings:
-        warn(sentence)
 
     from flexnet.runs import run_search
 
@@ -213,16 +233,24 @@ def _validate(words: list[str], typed: list[str]) -> int:
 
     from flexnet.validate import validate
 
-    n_case = n_fail = 0
-    for case in validate(Path(given["--data"])):
-        n_case += 1
-        n_fail += not case.ok
+    notes: list[str] = []
+    n_ok = n_wrong = n_damaged = 0
+    for case in validate(Path(given["--data"]), notes):
+        n_ok += case.ok
+        if case.problem:
+            n_damaged += 1
+            say(f"{case.name:<48} FAIL: {' '.join(case.problem.split())}")
+            continue
+        n_wrong += not case.ok
         say(
             f"{case.name:<48} ours {case.ours:<24} theirs {case.theirs:<16} difference {case.difference:<12} "
             f"tolerance {case.tolerance:<16} {'ok' if case.ok else 'FAIL'}"
         )
-    say(f"{n_case} cases: {n_case - n_fail} ok, {n_fail} out of tolerance")
-    return 1 if n_fail else 0
+    for note in notes:
+        say(f"left out   {' '.join(note.split())}")
+    damaged = f", {n_damaged} could not be recomputed" if n_damaged else ""
+    say(f"{n_ok + n_wrong + n_damaged} cases: {n_ok} ok, {n_wrong} out of tolerance{damaged}")
+    return 1 if n_wrong or n_damaged else 0
 
 
 def _models(words: list[str], typed: list[str]) -> int:

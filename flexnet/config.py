@@ -5,31 +5,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.flag_values import INTEGER, FlagReader, one_of
 from flexnet.flags import SEARCH, Given
 from flexnet.graph import ModelGraph
+from flexnet.machine import GPUS
 from flexnet.models import MODELS
 from flexnet.parts import Cuts
 from flexnet.semantics import PRESETS, Semantics
-from flexnet.units import us_to_s
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
 
-__all__ = ["GPU_NAMES", "ProfileConfig", "RunConfig", "make_profile_config", "make_run_config"]
+__all__ = [
+    "DEVICE_NAMES",
+    "DTYPE_NAMES",
+    "GPU_NAMES",
+    "ProfileConfig",
+    "RunConfig",
+    "make_profile_config",
+    "make_run_config",
+]
 
-GPU_NAMES = ("a100", "h100", "h200", "v100")
-TOPOLOGY_NAMES = ("topoopt", "fattree", "random", "fc")
-STARTS = ("data", "dp")
-NETWORK_NAMES = ("fast", "fair")
+GPU_NAMES = tuple(sorted(GPUS))
 DEVICE_NAMES = ("cuda", "cpu", "analytic")
 DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
-_SMALLEST_SEGMENT = 1024  # bytes
+_MAX_BUDGET = 10**12  # a month of a million proposals a second
 _MAX_INTEGER = 2**63 - 1
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
@@ -52,6 +58,8 @@ class RunConfig:
         GPU to estimate times for; None if there is a measurement file.
     mfile, start, export, taskgraph, output : Path or None
         Measurement file, starting strategy, files to write, and the directory for all outputs.
+    overwrite : bool
+        Replace the run that the directory holds.
     arguments : tuple of str
         Model and flags that make this config again, with absolute paths.
     warnings : tuple of str
@@ -69,6 +77,7 @@ class RunConfig:
     export: Path | None
     taskgraph: Path | None
     output: Path | None
+    overwrite: bool
     arguments: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -120,13 +129,13 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     """
     read = FlagReader(given)
     if "--topology" not in given:
-        raise FlexNetError(f"--topology is missing; choose {one_of(TOPOLOGY_NAMES)}")
-    topology = read.name("--topology", TOPOLOGY_NAMES)
+        raise FlexNetError(f"--topology is missing; choose {one_of(TOPOLOGIES)}")
+    topology = read.name("--topology", TOPOLOGIES)
     semantics = PRESETS[read.name("--semantics", tuple(PRESETS), "corrected")]
     cluster = Cluster(
         n_server=read.integer("--nsimnode", 1, least=1, most=_MAX_SERVERS),
         big_gpu=read.integer("--big-gpu", 0, least=0, most=1024),
-        latency=us_to_s(read.number("--network-latency", 0.0, "a number of microseconds, 0 or more", least=0.0)),
+        latency=read.latency(0.0),
         degree=read.integer("--node-degree", 4, least=1, most=1024),
         **read.bandwidths(),
     )
@@ -141,28 +150,23 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     mfile = read.path("--mfile")
     gpu = None if mfile is not None else read.name("--gpu", GPU_NAMES, "a100")
     _check_divides(batch_size, cluster, measured=mfile is not None)
-    memory_gb = read.number("--gpu-memory", None, "a number of GB above 0", above=0.0)
+    memory_gb = read.number("--gpu-memory", None, least=1e-9, most=1e9, of="GB")
     values = {
         "topology": topology,
-        "budget": read.integer("--search-budget", 0, least=0, most=_MAX_INTEGER - 1),
-        "alpha": read.number("--search-alpha", 1.0, "a number of 0 or more, per ms", least=0.0),
+        "budget": read.integer("--search-budget", 0, least=0, most=_MAX_BUDGET),
+        "alpha": read.number("--search-alpha", 1.0, least=0.0, most=1e12, of="1/ms"),
         "seed": read.integer("--seed", 0, least=0, most=_MAX_INTEGER),
         "strided": read.integer("--net-opt", 0, least=0, most=1) == 1,
         "propagation": "--enable-propagation" in given,
         "parameter_parallel": "--enable-parameter-parallel" in given,
-        "segment_bytes": read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
+        "segment_bytes": read.segment_bytes(),
         "start": read.name("--start", STARTS, "data"),
         "gpu_memory": None if memory_gb is None else memory_gb * 1e9,
-        "network": read.name("--network", NETWORK_NAMES, "fast"),
+        "network": read.name("--network", NETWORKS, "fast"),
     }
     if values["network"] == "fair" and not semantics.fair_links:
         raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
     warnings = [*_unused_model_flags(model, model_given)]
-    if 0 < values["segment_bytes"] < _SMALLEST_SEGMENT:
-        raise FlexNetError(
-            f"--segment-bytes is {values['segment_bytes']}; it must be 0 (whole transfers) or at least "
-            f"{_SMALLEST_SEGMENT}, or the simulation takes for ever"
-        )
     if values["segment_bytes"] and semantics.fair_links:
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if memory_gb is not None and not semantics.limit_memory:
@@ -170,6 +174,12 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
     if "--start" in given and "--import" in given:
         raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
     start, export, taskgraph, output = map(read.path, ("--import", "--export", "--taskgraph", "--output"))
+    if "--search-budget" not in given:
+        warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
+    if (export, taskgraph, output) == (None, None, None):
+        warnings.append("the plan will be printed and not kept; -o DIR keeps it")
+    if "--overwrite" in given and output is None:
+        warnings.append("--overwrite has no effect without -o DIR")
     graph = _graph(model, model_given, batch_size)
 
     from flexnet.search.find import Settings
@@ -186,6 +196,7 @@ def make_run_config(model: str, given: Given, model_given: Given) -> RunConfig:
         export=export,
         taskgraph=taskgraph,
         output=output,
+        overwrite="--overwrite" in given,
         arguments=_arguments(model, given, model_given),
         warnings=tuple(warnings),
     )
@@ -197,7 +208,7 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
     Raises
     ------
     FlexNetError
-        If a value is malformed or out of range.
+        If a value is malformed or out of range, or no file is named and the default one is there.
     """
     read = FlagReader(given)
     device = read.name("--device", DEVICE_NAMES, "cuda")
@@ -220,11 +231,19 @@ def make_profile_config(model: str, given: Given, model_given: Given) -> Profile
         device=device,
         gpu=read.name("--gpu", GPU_NAMES, "a100"),
         dtype=read.name("--dtype", DTYPE_NAMES, "fp32"),
-        time_cap=read.number("--time-cap", 0.2, "a number of seconds above 0", above=0.0),
+        time_cap=read.number("--time-cap", 0.2, least=1e-6, most=86400.0, of="seconds"),
         resume="--resume" in given,
-        output=read.path("--output") or Path(f"measure_{batch_size}_{n_server}.json"),
+        output=read.path("--output") or _default_output(batch_size, n_server),
         warnings=(*warnings, *_unused_model_flags(model, model_given)),
     )
+
+
+def _default_output(batch_size: int, n_server: int) -> Path:
+    """The name the original gives a measurement file: profiles of several models may share it."""
+    path = Path(f"measure_{batch_size}_{n_server}.json")
+    if path.exists():
+        raise FlexNetError(f"{path} is there already; name a file with -o, the same one if it is to be replaced")
+    return path
 
 
 def _check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
@@ -265,8 +284,10 @@ def _arguments(model: str, given: Given, model_given: Given) -> tuple[str, ...]:
     words = [model]
     switches = {option.names[0] for option in SEARCH if option.value is None}
     for flag, text in {**given, **model_given}.items():
+        if flag in ("--resume", "--output", "--overwrite"):
+            continue
         if flag in switches:
             words.append(flag)
-        elif flag not in ("--resume", "--output"):
+        else:
             words += [flag, str(Path(text).absolute()) if flag in _FILES else text]
     return tuple(words)

@@ -6,10 +6,11 @@ refuse tensors their libraries cannot handle.
 
 from math import prod
 
+from flexnet.arithmetic import divisors
 from flexnet.errors import FlexNetError
 from flexnet.graph import Operator, OpType, Tensor
 
-__all__ = ["ATTENTION_LOCAL_LIMIT", "divisors", "measured_degrees"]
+__all__ = ["ATTENTION_LOCAL_LIMIT", "measured_degrees"]
 
 ATTENTION_LOCAL_LIMIT = 432  # samples of attention on one GPU, hard-coded in model.cc:2306
 _LIBRARY_LIMIT = 2**31 - 1  # bytes of a tensor
@@ -95,15 +96,6 @@ def measured_degrees(
         and _possible(op, degree * gpus * prod(cut))
     ]
     return sorted(found, key=lambda degrees: (prod(degrees), degrees))
-
-
-def divisors(number: int, limit: int) -> list[int]:
-    """Divisors of ``number`` up to ``limit``, ascending.
-
-    >>> divisors(12, 6)
-    [1, 2, 3, 4, 6]
-    """
-    return [i for i in range(1, min(number, limit) + 1) if number % i == 0]
 
 
 def _spatial_cuts(op: Operator, n_server: int) -> list[tuple[int, ...]]:

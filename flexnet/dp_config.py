@@ -82,15 +82,13 @@ def make_dp_config(words: Sequence[str], given: Given) -> DpConfig:
     n_device = read.integer("--procs", 8, least=1, most=_MAX_DEVICES)
     batch_size = read.integer("--batch-size", 128, least=1, most=_MAX_BATCH)
     model = read.integer("--model", BASE, least=1, most=_MAX_MODEL)
-    flops = read.number("--flops", 10.0, "a number of TFLOP/s above 0", above=0.0)
-    bandwidth = read.number("--bw", 16.0, "a number of GB/s above 0", above=0.0)
+    flops = read.number("--flops", 10.0, least=1e-6, most=1e9, of="TFLOP/s")
+    bandwidth = read.number("--bw", 16.0, least=1e-6, most=1e9, of="GB/s")
     if not 1e-12 < flops / bandwidth < 1e12:
         raise FlexNetError(f"--flops {flops:g} and --bw {bandwidth:g} are too far apart; give TFLOP/s and GB/s")
     breadth_first = read.integer("--algo", 0, least=0, most=1) == 1
-    memory = 1e9 * read.number("--memory", 8.0, "a number of GB above 0", above=0.0)
+    memory = 1e9 * read.number("--memory", 8.0, least=1e-6, most=1e6, of="GB")
     output, dump = read.path("--output"), read.path("--dump-graph")
-    if output is not None and output.is_dir():
-        raise FlexNetError(f"--output {output} is a directory; flexnet dp writes one file")
     spec = GRAPHS[words[0]]
     return DpConfig(
         graph=spec.build(batch_size, model),

@@ -2,12 +2,13 @@
 
 import time
 
-from flexnet.atomic import write_atomically
+from flexnet.atomic import check_writable, write_atomically
 from flexnet.dp.order import Order, breadth_first_order
 from flexnet.dp.pase import PaseProblem, flop_per_word, pase_problem
 from flexnet.dp.solver import Solution, solve
 from flexnet.dp_config import DpConfig
 from flexnet.dp_report import dot_text, json_document, text_lines
+from flexnet.errors import FlexNetError
 from flexnet.progress import say
 
 __all__ = ["run_dp"]
@@ -23,6 +24,11 @@ def run_dp(config: DpConfig, command_line: list[str]) -> int:
     FlexNetError
         If the tables do not fit in the memory allowed, or an output cannot be written.
     """
+    places = [path for path in (config.output, config.dump) if path is not None]
+    for path in places:
+        check_writable(path)
+    if len(places) == 2 and places[0].resolve() == places[1].resolve() and not places[0].is_char_device():
+        raise FlexNetError(f"--output and --dump-graph both name {places[0]}; name two files")
     began = time.perf_counter()
     problem = pase_problem(
         config.graph,

@@ -8,12 +8,14 @@ from typing import Any, NoReturn
 
 from flexnet.errors import FlexNetError
 from flexnet.flags import Given
-from flexnet.units import gbps_to_bytes_per_s
+from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 __all__ = ["INTEGER", "FlagReader", "one_of"]
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_SMALLEST_SEGMENT = 1000  # bytes
+_LARGEST_SEGMENT = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +30,47 @@ class FlagReader:
         if text is None:
             return default
         value = int(text) if INTEGER.fullmatch(text) else None
-        if value is None or value < least:
-            self.refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number of {least} or more")
-        if value > most:
+        if value is None or not least <= value <= most:
             self.refuse(flag, "0 or 1" if (least, most) == (0, 1) else f"a whole number from {least} to {most}")
         return value
 
-    def number(self, flag: str, default: Any, what: str, *, least: float = -math.inf, above: float = -math.inf) -> Any:
-        """A finite number of at least ``least`` and more than ``above``; ``what`` says what it must be."""
+    def number(self, flag: str, default: Any, *, least: float, most: float, of: str = "") -> Any:
+        """A number from ``least`` to ``most``, or ``default`` if the flag is not given; ``of`` names its unit."""
         text = self.given.get(flag)
         if text is None:
             return default
         value = float(text) if _FLOAT.fullmatch(text) else math.nan
-        if not (value >= least and value > above and math.isfinite(value)):
-            self.refuse(flag, what)
+        if not least <= value <= most:
+            self.refuse(flag, f"a number from {_short(least)} to {_short(most)}" + (f", in {of}" if of else ""))
         return value
+
+    def bandwidth(self, flag: str) -> float | None:
+        """Bandwidth of a link in bytes/s, None if the flag is not given."""
+        gbps = self.number(flag, None, least=1e-6, most=1e6, of="Gbps")
+        return None if gbps is None else gbps_to_bytes_per_s(gbps)
 
     def bandwidths(self) -> dict[str, float]:
         """Bandwidths of a cluster that were given, bytes/s."""
-        found = {}
-        for flag, name in (
-            ("--interface-bandwidth", "link_bandwidth"),
-            ("--inter-gpu-bandwidth", "inter_gpu_bandwidth"),
-        ):
-            gbps = self.number(flag, None, "a number above 0, in Gbps", above=0.0)
-            if gbps is not None:
-                found[name] = gbps_to_bytes_per_s(gbps)
-                if not 0 < found[name] < math.inf:
-                    self.refuse(flag, "a number above 0, in Gbps")
-        return found
+        found = {
+            "link_bandwidth": self.bandwidth("--interface-bandwidth"),
+            "inter_gpu_bandwidth": self.bandwidth("--inter-gpu-bandwidth"),
+        }
+        return {name: bandwidth for name, bandwidth in found.items() if bandwidth is not None}
+
+    def latency(self, default_us: float) -> float:
+        """Latency of a link in seconds."""
+        us: float = self.number("--network-latency", default_us, least=0.0, most=1e9, of="microseconds")
+        return us_to_s(us)
+
+    def segment_bytes(self) -> int:
+        """Largest message in bytes; 0 for whole transfers."""
+        size = self.integer("--segment-bytes", 0, least=0, most=_LARGEST_SEGMENT)
+        if 0 < size < _SMALLEST_SEGMENT:
+            self.refuse(
+                "--segment-bytes",
+                f"0 (whole transfers) or at least {_SMALLEST_SEGMENT}, or the simulation takes for ever",
+            )
+        return size
 
     def name(self, flag: str, allowed: tuple[str, ...], default: str | None = None) -> str:
         """One of the allowed names, in lower case."""
@@ -82,6 +96,15 @@ class FlagReader:
         FlexNetError
         """
         raise FlexNetError(f'{flag} is "{self.given[flag]}"; it must be {what}')
+
+
+def _short(number: float) -> str:
+    """A number as people write it.
+
+    >>> _short(1e-6), _short(0.001), _short(1e6)
+    ('1e-6', '0.001', '1e6')
+    """
+    return re.sub(r"e([+-])0*", lambda match: "e" + match[1].removeprefix("+"), f"{number:g}")
 
 
 def one_of(names: tuple[str, ...]) -> str:

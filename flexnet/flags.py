@@ -14,6 +14,7 @@ from flexnet.errors import FlexNetError
 
 __all__ = [
     "DP",
+    "NO_EFFECT",
     "PROFILE",
     "SEARCH",
     "SIMULATE",
@@ -69,7 +70,11 @@ SEARCH: tuple[Option, ...] = (
     ),
     Option(("--enable-propagation",), None, "a quarter of the proposals copy a config along the model's edges"),
     _PARAMETER,
-    Option(("--search-budget", "--budget"), "N", "proposals (default 0; one more is made, as in the original)"),
+    Option(
+        ("--search-budget", "--budget"),
+        "N",
+        "proposals; one more is made, as in the original (default 0, with a warning)",
+    ),
     Option(("--search-alpha", "--alpha"), "A", "inverse temperature of the search, per ms (default 1.0)"),
     Option(("--seed",), "N", "same seed, same plan (default 0)"),
     Option(("--semantics",), "NAME", "what a plan costs: corrected (default) or original"),
@@ -84,6 +89,7 @@ SEARCH: tuple[Option, ...] = (
     Option(("--export", "--export-strategy"), "FILE", "write the best strategy: JSON if FILE ends in .json, else text"),
     Option(("--taskgraph",), "FILE", "write the task graph of the best plan, for the packet simulator"),
     Option(("--output", "-o"), "DIR", "write run.json, strategy.json, taskgraph.fbuf and checkpoint.json there"),
+    Option(("--overwrite",), None, "replace the run that --output DIR holds; without it, such a directory is refused"),
     Option(("--resume",), "DIR", "go on with a stopped run, with its flags; only --search-budget may differ"),
 )
 
@@ -99,7 +105,11 @@ PROFILE: tuple[Option, ...] = (
     _PARAMETER,
     Option(("--enable-attribute-parallel",), None, "operators on images may be cut along width and height"),
     Option(("--max-localsz",), "N", "most samples on one GPU (default: no limit)"),
-    Option(("--output", "-o"), "FILE", "measurement file to write (default measure_<batch>_<servers>.json)"),
+    Option(
+        ("--output", "-o"),
+        "FILE",
+        "measurement file to write (default measure_<batch>_<servers>.json, if it is not there)",
+    ),
 )
 
 SIMULATE: tuple[Option, ...] = (
@@ -148,8 +158,38 @@ DP: tuple[Option, ...] = (
 
 VALIDATE: tuple[Option, ...] = (Option(("--data",), "DIR", "directory with measurements/, taskgraphs/ and costs/"),)
 
+# Flags the original parses and never uses in these programs, or that steer what is not here; True if they have a value.
+NO_EFFECT = {
+    "-e": True,
+    "--epochs": True,
+    "--lr": True,
+    "--learning-rate": True,
+    "--wd": True,
+    "--weight-decay": True,
+    "-p": True,
+    "--print-freq": True,
+    "-d": True,
+    "--dataset": True,
+    "--nodes": True,
+    "--nsimgpu": True,
+    "--no-gpu": False,
+    "--profiling": False,
+    "--fusion": False,
+    "--overlap": False,
+    "--machine-model-version": True,
+    "--machine-model-file": True,
+    "--simulator-segment-size": True,
+    "--simulator-max-num-segments": True,
+    "--simulator-workspace-size": True,
+    "--allow-tensor-op-math-conversion": False,
+    "--gpu-dram-bandwidth": True,
+    "--topo-file": True,
+    "--control-replication": False,
+    "--python-data-loader-type": True,
+}
+
 _HELP = Option(("--help", "-h"), None, "show this help")
-_NUMBER = re.compile(r"-[0-9.]")
+NEGATIVE_NUMBER = re.compile(r"-[0-9.]")
 _ARGPARSE = re.compile(r"argument (?P<flags>\S+): (?P<what>.*)", re.DOTALL)
 
 
@@ -168,6 +208,23 @@ class _Parser(argparse.ArgumentParser):
         raise FlexNetError(f"{flag}: {match['what']}")
 
 
+class _Once(argparse.Action):
+    """Stores a value; a second one that differs contradicts the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        del parser, option_string
+        earlier = getattr(namespace, self.dest, values)
+        if earlier != values:
+            raise FlexNetError(f'{self.dest} is given twice, as "{earlier}" and as "{values}"; give it once')
+        setattr(namespace, self.dest, values)
+
+
 def parse_arguments(options: Sequence[Option], arguments: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Split arguments into what is known and what is not.
 
@@ -183,7 +240,7 @@ def parse_arguments(options: Sequence[Option], arguments: Sequence[str]) -> tupl
     Raises
     ------
     FlexNetError
-        If a flag lacks its value or has one too many.
+        If a flag lacks its value, has one too many, or is given twice with different ones.
 
     Examples
     --------
@@ -195,9 +252,9 @@ def parse_arguments(options: Sequence[Option], arguments: Sequence[str]) -> tupl
         if option.value is None:
             parser.add_argument(*option.names, dest=option.names[0], action="store_const", const="")
         else:
-            parser.add_argument(*option.names, dest=option.names[0])
+            parser.add_argument(*option.names, dest=option.names[0], action=_Once)
     namespace, extras = parser.parse_known_args(list(arguments))
-    unknown = [word for word in extras if word.startswith("-") and not _NUMBER.match(word)]
+    unknown = [word for word in extras if word.startswith("-") and not NEGATIVE_NUMBER.match(word)]
     return vars(namespace), [word for word in extras if word not in unknown], unknown
 
 
@@ -236,7 +293,6 @@ def parse_model_command(
     FlexNetError
         If a flag or the model is unknown, or an argument is too many.
     """
-    from flexnet._legacy import NO_EFFECT
     from flexnet.models import MODELS
 
     hints = dict.fromkeys(NO_EFFECT, "has no effect; only the original command lines (flexnet dlrmsim ...) take it")

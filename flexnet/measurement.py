@@ -20,6 +20,7 @@ from flexnet.atomic import write_atomically
 from flexnet.costs import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph, Operator, OpType
+from flexnet.input_files import read_regular
 from flexnet.units import s_to_ms
 
 __all__ = ["check_covers", "read_measurement", "write_measurement"]
@@ -212,7 +213,7 @@ def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...]) -> 
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         raise FlexNetError(f"measurement file {path} does not exist; make one with flexnet profile") from None
     except IsADirectoryError:

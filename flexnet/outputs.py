@@ -8,26 +8,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 
-from flexnet.atomic import write_atomically
+from flexnet.atomic import check_writable, write_atomically
 from flexnet.config import RunConfig
 from flexnet.errors import FlexNetError
 from flexnet.export.flatbuf import write_taskgraph
 from flexnet.export.strategy_file import strategy_json, strategy_text
 from flexnet.provenance import printable, versions
 from flexnet.results import Result, result_document
-from flexnet.search.alternate import State
+from flexnet.resume import is_run_of, read_earlier
+from flexnet.search.alternate import Plan, State
 from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.find import Prepared
 from flexnet.taskgraph import build
 from flexnet.units import s_to_ms
 
-__all__ = ["FORMAT", "Outputs", "RunRecord", "check_writable"]
+__all__ = ["FORMAT", "Outputs", "RunRecord"]
 
 FORMAT = "flexnet-run"
 VERSION = 1
+FILES = ("run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json")
 
 
 @dataclass(slots=True)
@@ -105,16 +106,18 @@ class Outputs:
     config: RunConfig
     record: RunRecord
     written: list[Path] = field(default_factory=list)
+    _exact: tuple[Plan, float] | None = None  # the best plan at the last checkpoint, and what it takes
     _problems: list[str] = field(default_factory=list)
     _rescue: Path | None = None
 
-    def check(self) -> None:
+    def check(self, *, resumed: bool) -> None:
         """Make the output directory, and refuse places that cannot be written, before any work is done.
 
         Raises
         ------
         FlexNetError
-            Naming the place and the reason.
+            Naming the place and the reason: one is that the directory holds a run that is neither ``resumed`` nor to
+            be replaced.
         """
         config, directory = self.config, self.config.output
         places = [path for path in (config.export, config.taskgraph) if path is not None]
@@ -123,7 +126,9 @@ class Outputs:
                 directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise FlexNetError(f"cannot make directory {directory}: {error.strerror or error}") from None
-            places += [directory / name for name in ("run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json")]
+            if not (resumed or config.overwrite):
+                self._refuse_to_replace(directory)
+            places += [directory / name for name in FILES]
         inputs = {os.path.realpath(path) for path in (config.mfile, config.start) if path is not None}
         seen: set[str] = set()
         for path in places:
@@ -135,13 +140,31 @@ class Outputs:
                 raise FlexNetError(f"cannot write {path}: two outputs have this name; name another file")
             seen.add(place)
 
-    def save_progress(self, state: State, rng: np.random.Generator, search_s: float) -> None:
-        """Write what ``--resume`` needs, if there is a directory for it."""
+    def begin(self) -> None:
+        """Remove the plan of the run that this one replaces: it is no result of what ``run.json`` will describe."""
+        if self.config.output is not None and self.config.overwrite:
+            for name in ("strategy.json", "taskgraph.fbuf"):
+                (self.config.output / name).unlink(missing_ok=True)
+
+    def save_progress(self, ready: Prepared, state: State, initial_seconds: float, search_s: float) -> None:
+        """Write what ``--resume`` needs, and how far the search is, if there is a directory for it.
+
+        ``best_ms`` is what the best plan so far takes, priced exactly as in the ``run.json`` of a finished run;
+        ``best_search_ms`` is its price as a proposal.
+        """
         directory = self.config.output
         if directory is None:
             return
-        write_atomically(directory / "checkpoint.json", checkpoint_json(state, rng))
-        found = {"best_ms": float(s_to_ms(state.best.seconds)), "iterations": state.iteration, "search_s": search_s}
+        write_atomically(directory / "checkpoint.json", checkpoint_json(state, ready.rng))
+        if self._exact is None or self._exact[0] is not state.best:
+            self._exact = state.best, ready.exact(state).seconds
+        found = {
+            "initial_ms": float(s_to_ms(initial_seconds)),
+            "best_ms": float(s_to_ms(min(initial_seconds, self._exact[1]))),
+            "best_search_ms": float(s_to_ms(state.best.seconds)),
+            "iterations": state.iteration,
+            "search_s": search_s,
+        }
         write_atomically(directory / "run.json", self.record.document("running", found))
 
     def write(self, ready: Prepared, state: State, result: Result) -> list[str]:
@@ -168,6 +191,24 @@ class Outputs:
             self._try(directory / "run.json", lambda path: write_atomically(path, run))
         return self._problems
 
+    def _refuse_to_replace(self, directory: Path) -> None:
+        held = next((name for name in FILES if os.path.lexists(directory / name)), None)
+        if held is None:
+            return
+        what, resume = held, ""
+        try:
+            earlier = read_earlier(directory)
+            what = {"finished": "a finished run", "interrupted": "an interrupted run"}.get(
+                earlier.status, "a run that is under way or was killed"
+            )
+            if is_run_of(earlier, self.config, self.record.files):
+                resume = f"go on with it by --resume {directory}, "
+        except FlexNetError:  # no run of this version, so there is nothing to go on with
+            what = held
+        raise FlexNetError(
+            f"{directory} already holds {what}; name another directory, {resume}or replace it with --overwrite"
+        )
+
     def _try(self, path: Path, write: Callable[[Path], None]) -> None:
         try:
             write(path)
@@ -178,17 +219,24 @@ class Outputs:
     def _rescued(self, path: Path, write: Callable[[Path], None]) -> str:
         try:
             self._rescue = self._rescue or Path(tempfile.mkdtemp(prefix="flexnet-"))
-            write(self._rescue / path.name)
+            name, n = path.name, 1
+            while (self._rescue / name).exists():  # outputs of one name in several directories
+                n += 1
+                name = f"{n}-{path.name}"
+            write(self._rescue / name)
         except (FlexNetError, OSError):
-            return ""
-        return f" (it is in {self._rescue / path.name} instead)"
+            return " (nor could it be written to a temporary directory)"
+        return f" (it is in {self._rescue / name} instead)"
 
     def _strategy(self, path: Path, result: Result) -> None:
         graph = self.config.graph
         as_json = path.suffix.lower() == ".json"
-        write_atomically(
-            path, strategy_json(graph, result.configs) if as_json else strategy_text(graph, result.configs).encode()
-        )
+        if as_json:
+            times = printable(self.record.source)
+            data = strategy_json(graph, result.configs, estimated=self.record.estimated, times=times)
+        else:
+            data = strategy_text(graph, result.configs).encode()
+        write_atomically(path, data)
 
     def _task_graph(self, path: Path, ready: Prepared, result: Result) -> None:
         remarks = write_taskgraph(
@@ -200,27 +248,3 @@ class Outputs:
             inter_gpu_bandwidth=self.config.cluster.inter_gpu_bandwidth,
         )
         self.record.remarks[:] = remarks
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written.
-
-    Raises
-    ------
-    FlexNetError
-        If it is a directory, or its directory is missing or not writable.
-    """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise FlexNetError(f"cannot write {path}: it is a directory; name a file")
-    try:
-        if target.exists() and not target.is_file():
-            if not os.access(target, os.W_OK):
-                raise PermissionError(None, "Permission denied")
-            return
-        if not target.parent.is_dir():
-            raise FlexNetError(f"cannot write {path}: there is no directory {target.parent}")
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
+from flexnet.arithmetic import divisors
 from flexnet.costs import Entry
-from flexnet.degrees import divisors, measured_degrees
+from flexnet.degrees import measured_degrees
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.shapes import shape_name

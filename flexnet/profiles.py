@@ -3,14 +3,14 @@
 import time
 from datetime import UTC, datetime
 
+from flexnet.atomic import check_writable
 from flexnet.config import ProfileConfig
 from flexnet.errors import FlexNetError
 from flexnet.measurement import write_measurement
-from flexnet.outputs import check_writable
 from flexnet.parts import Cuts, plan_shapes
 from flexnet.progress import Display, say, warn
 from flexnet.provenance import installed_version, printable
-from flexnet.roofline import profile_analytic
+from flexnet.roofline import roofline_table
 
 __all__ = ["run_profile"]
 
@@ -35,7 +35,7 @@ def run_profile(config: ProfileConfig, command_line: list[str]) -> int:
 
 def _estimate(config: ProfileConfig, command_line: list[str]) -> int:
     cuts = config.cuts
-    table = profile_analytic(
+    table = roofline_table(
         config.graph,
         config.gpu,
         n_server=cuts.n_server,

@@ -8,30 +8,49 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
+from flexnet.errors import FlexNetError
 from flexnet.units import s_to_ms
 
-__all__ = ["Display", "duration_text", "interruptible", "say", "warn"]
+__all__ = ["Display", "complain", "duration_text", "interruptible", "open_streams", "say", "warn"]
 
 REFRESH_S = 0.1
 LINES = 10  # plain lines of a whole search
 
 
 def say(text: str) -> None:
-    """Print to standard output at once; a reader that has gone away does not end a search."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        _discard(sys.stdout)
+    """Print to standard output at once.
+
+    A reader that has gone away does not end a search.  After an error, all further output goes nowhere.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be printed, on a full disk for instance.
+    """
+    _print(f"{text}\n")
 
 
 def warn(sentence: str) -> None:
     """Print a warning to standard error."""
+    complain(f"flexnet: warning: {sentence}")
+
+
+def complain(line: str) -> None:
+    """Print a line to standard error, if it is there; where it is not, there is nobody to tell."""
     try:
-        print(f"flexnet: warning: {sentence}", file=sys.stderr, flush=True)
-    except BrokenPipeError:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
         _discard(sys.stderr)
+
+
+def open_streams() -> None:
+    """Send what is printed nowhere if the process was started with standard output or error closed."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115, as long as the process
 
 
 def duration_text(seconds: float) -> str:
@@ -120,11 +139,7 @@ class Display:
         text = text[: shutil.get_terminal_size().columns - 1]
         padded = text.ljust(self._width)
         self._width = len(text)
-        try:
-            sys.stdout.write(f"\r{padded}" if text else f"\r{padded}\r")
-            sys.stdout.flush()
-        except BrokenPipeError:
-            _discard(sys.stdout)
+        _print(f"\r{padded}" if text else f"\r{padded}\r")
 
 
 class Interruption:
@@ -163,8 +178,19 @@ def interruptible() -> Iterator[Interruption]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise FlexNetError(f"cannot print to standard output: {error.strerror or error}") from None
+
+
 def _discard(stream: TextIO) -> None:
-    """Send all further output of a stream whose reader has gone nowhere."""
+    """Send all further output of a stream that cannot be written to nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

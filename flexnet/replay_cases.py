@@ -9,25 +9,27 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from flexnet.cases import Case
+from flexnet.cases import Case, attempt
 from flexnet.errors import FlexNetError
 from flexnet.export.convert import to_network, to_paths, to_task_graph
 from flexnet.export.file import TaskGraphFile
 from flexnet.export.reader import read_taskgraph
+from flexnet.input_files import read_regular
 from flexnet.protocol import PACKET
 from flexnet.replay import Fabric, replay
 from flexnet.topology import connect, fat_tree, full_mesh, kary_fat_tree
 from flexnet.units import gbps_to_bytes_per_s
 
-__all__ = ["replay_cases"]
+__all__ = ["Run", "known_runs", "replay_cases"]
 
 LATENCY = 1e-6  # of the packet simulator's runs (its -rtt 1000), seconds per hop
 DRAWS = 5
@@ -36,14 +38,15 @@ TOLERANCES = {"star": (11.0, 2.2), "kary": (15.0, 5.0), "fc": (11.0, 2.2), "flat
 # The simulator these are compared with starts rings at indices.
 PROTOCOL = PACKET._replace(rings_by_index=True)
 
-_NAME = re.compile(r"(?P<name>\S+?)(\s+at\s+(?P<at>[0-9.]+)\s*Gbps)?", re.IGNORECASE)
+_NAME = re.compile(r"(?P<name>\S+?)(\s+at\s+(?P<at>[0-9]+(\.[0-9]+)?)\s*Gbps)?", re.IGNORECASE)
 _GBPS = re.compile(r"(?P<gbps>[0-9]+(\.[0-9]+)?)[a-z]")
-_PORTS = re.compile(r"\bk\s*=\s*(?P<ports>[0-9]+)")
+_LEAST_MS, _MOST_MS = 1e-9, 1e12
+_PORTS = re.compile(r"\bk\s*=\s*(?P<ports>[0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """One known time: where the task graph is, on what network it ran, and how long that took."""
+class Run:
+    """One known time (ms): where the task graph is, on what network it ran, and how long that took."""
 
     path: Path
     kind: str
@@ -52,53 +55,69 @@ class _Run:
     ms: float
 
 
-def replay_cases(data: Path) -> Iterator[Case]:
-    """Compare every replay that ``data/expected.json`` has a time for and whose task graph is there.
+def known_runs(data: Path, notes: list[str]) -> list[tuple[str, list[Run]]]:
+    """Runs that ``data/expected.json`` has a time for and whose task graph is there, by network.
+
+    Parameters
+    ----------
+    data : Path
+    notes : list of str
+        Sentences on what the file holds and cannot be compared are added.
 
     Raises
     ------
     FlexNetError
-        If a file is damaged.
+        If the file is damaged.
     """
     path = data / "expected.json"
-    if not path.is_file():
-        return
+    if not path.exists():
+        return []
     try:
-        expected = orjson.loads(path.read_bytes())
+        expected = orjson.loads(read_regular(path))
     except (OSError, orjson.JSONDecodeError) as error:
         raise FlexNetError(f"cannot read {path}: {error}") from error
     if not isinstance(expected, dict):
         raise FlexNetError(f"{path} must be a JSON object")
-    for title, runs in _groups(data, expected):
-        errors = []
+    return list(_groups(data, expected, notes))
+
+
+def replay_cases(groups: Iterable[tuple[str, list[Run]]]) -> Iterator[Case]:
+    """Replay known runs, and compare; one whose task graph is damaged fails."""
+    for title, runs in groups:
+        errors: list[float] = []
         for run in runs:
-            ours = _replayed_ms(run)
-            errors.append(100.0 * (ours / run.ms - 1.0))
-            limit = TOLERANCES[run.kind][0]
             name = f"replay {title}: {run.path.stem}"
-            yield _case(name, f"{ours:.3f} ms", f"{run.ms:.3f} ms", errors[-1], limit)
+            yield attempt(name, partial(_replayed, name, run, errors))
         mean_limit = TOLERANCES[runs[0].kind][1] if runs else None
-        if mean_limit is not None:
+        if mean_limit is not None and errors:
             mean = float(np.mean(np.abs(errors)))
             yield _case(f"replay {title}: mean error", f"{len(errors)} graphs", "", mean, mean_limit)
+
+
+def _replayed(name: str, run: Run, errors: list[float]) -> Case:
+    ours = _replayed_ms(run)
+    errors.append(100.0 * (ours / run.ms - 1.0))
+    return _case(name, f"{ours:.3f} ms", f"{run.ms:.3f} ms", errors[-1], TOLERANCES[run.kind][0])
 
 
 def _case(name: str, ours: str, theirs: str, percent: float, limit: float) -> Case:
     return Case(name, ours, theirs, f"{percent:+.2f} %", f"{limit:g} %", abs(percent) <= limit)
 
 
-def _groups(data: Path, expected: Mapping[str, Any]) -> Iterator[tuple[str, list[_Run]]]:
+def _groups(data: Path, expected: Mapping[str, Any], notes: list[str]) -> Iterator[tuple[str, list[Run]]]:
     """Known times by network, in the order of the file."""
     graphs, plans = data / "taskgraphs", data / "plans"
-    yield "star, published", _runs(expected.get("packet_simulator"), "star", None, graphs)
+    yield "star, published", _runs(expected.get("packet_simulator"), "star", None, (graphs,), notes)
     networks = expected.get("packet_simulator_runs")
     for network, times in (networks if isinstance(networks, dict) else {}).items():
         kind = _kind(network)
         if kind is not None:
             ports = _PORTS.search(network)
             title = network.split(" (")[0]
-            yield title, _runs(times, kind, int(ports["ports"]) if ports else None, graphs, plans)
-    yield "plans", _runs(expected.get("plans"), "plans", None, plans)
+            yield title, _runs(times, kind, int(ports["ports"]) if ports else None, (graphs, plans), notes)
+        elif not network.startswith("_"):
+            notes.append(f"expected.json: {network!r} is not a star, a fat-tree, an fc or a flat network")
+    yield "plans", _runs(expected.get("plans"), "plans", None, (plans,), notes)
 
 
 def _kind(network: str) -> str | None:
@@ -109,25 +128,28 @@ def _kind(network: str) -> str | None:
     return "flat" if "flat" in network.lower() else None
 
 
-def _runs(times: object, kind: str, ports: int | None, *directories: Path) -> list[_Run]:
+def _runs(times: object, kind: str, ports: int | None, directories: tuple[Path, ...], notes: list[str]) -> list[Run]:
     """Runs of the task graphs that are there."""
     found = []
     for text, value in (times if isinstance(times, dict) else {}).items():
+        if text.startswith("_"):
+            continue
         ms = value.get("packet") if isinstance(value, dict) else value
         match = _NAME.fullmatch(text)
-        if match is None or not isinstance(ms, int | float) or not ms > 0:
+        if match is None or isinstance(ms, bool) or not isinstance(ms, int | float) or not _LEAST_MS <= ms <= _MOST_MS:
+            notes.append(f"expected.json: {text!r} is not the name of a task graph with a time from 1e-9 to 1e12 ms")
             continue
         prefix = _GBPS.match(match["name"])
         gbps = match["at"] or (prefix["gbps"] if prefix and kind != "plans" else None)
-        for directory in directories:
-            path = directory / f"{match['name']}.fbuf"
-            if path.is_file():
-                found.append(_Run(path, kind, ports, float(gbps) if gbps else None, float(ms)))
-                break
+        path = next((path for d in directories if (path := d / f"{match['name']}.fbuf").is_file()), None)
+        if path is None:
+            notes.append(f"expected.json: {text!r} has no task graph {match['name']}.fbuf here")
+            continue
+        found.append(Run(path, kind, ports, float(gbps) if gbps else None, float(ms)))
     return found
 
 
-def _replayed_ms(run: _Run) -> float:
+def _replayed_ms(run: Run) -> float:
     """Our time; the median draw where flows have a choice of paths."""
     flat = run.kind in ("flat", "plans")
     file = read_taskgraph(run.path, network=flat)
@@ -137,7 +159,7 @@ def _replayed_ms(run: _Run) -> float:
     return float(np.median([found.seconds for found in replay(graph, fabric, seeds, protocol=PROTOCOL)])) * 1e3
 
 
-def _fabric(run: _Run, file: TaskGraphFile) -> Fabric:
+def _fabric(run: Run, file: TaskGraphFile) -> Fabric:
     asked = file.link_bytes_per_ms * 1e3 if run.gbps is None else gbps_to_bytes_per_s(run.gbps)
     if not asked > 0:
         raise FlexNetError(f"{file.source} has link bandwidth {asked:g}; expected is a number above 0")

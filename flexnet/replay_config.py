@@ -7,7 +7,6 @@ from flexnet.errors import FlexNetError
 from flexnet.flag_values import FlagReader
 from flexnet.flags import Given
 from flexnet.protocol import FLUID, PACKET, Protocol
-from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 __all__ = ["TOPOLOGY_NAMES", "ReplayConfig", "make_replay_config"]
 
@@ -94,20 +93,19 @@ def make_replay_config(path: str, given: Given) -> ReplayConfig:
             raise FlexNetError(f"{flag} is for {right} only")
     if by_server:  # its connections are fresh, but there is one round, not many
         protocol = protocol._replace(by_server=True, ring_weight=1.0)
-    gbps = read.number("--interface-bandwidth", None, "a number above 0, in Gbps", above=0.0)
     has_ports = "--ports" in given
     return ReplayConfig(
         path=Path(path),
         topology=topology,
-        link_bandwidth=None if gbps is None else gbps_to_bytes_per_s(gbps),
-        latency=us_to_s(read.number("--network-latency", LATENCY_US, "a number of microseconds, 0 or more", least=0.0)),
+        link_bandwidth=read.bandwidth("--interface-bandwidth"),
+        latency=read.latency(LATENCY_US),
         degree=read.integer("--node-degree", 4, least=1, most=1024),
         servers_per_leaf=read.integer("--servers-per-leaf", 16, least=1, most=1 << 16),
-        oversubscription=read.number("--oversubscription", 1.0, "a number above 0", above=0.0),
+        oversubscription=read.number("--oversubscription", 1.0, least=1e-3, most=1e3),
         ports=read.integer("--ports", 4, least=2, most=1024) if has_ports else None,
         protocol=protocol._replace(rings_by_index=by_index),
         fifo=fifo,
-        segment_bytes=read.integer("--segment-bytes", 0, least=0, most=_MAX_INTEGER),
+        segment_bytes=read.segment_bytes(),
         draws=read.integer("--draws", 5, least=1, most=_MAX_DRAWS),
         seed=read.integer("--seed", 0, least=0, most=_MAX_INTEGER - _MAX_DRAWS),
         json="--json" in given,

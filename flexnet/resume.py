@@ -10,8 +10,9 @@ import orjson
 from flexnet.config import RunConfig, make_run_config
 from flexnet.errors import FlexNetError
 from flexnet.flags import SEARCH, Given, parse_model_command
+from flexnet.input_files import read_regular
 
-__all__ = ["Earlier", "read_earlier", "resumed_config"]
+__all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_config"]
 
 _MAY_DIFFER = ("--search-budget", "--resume", "--output")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
@@ -25,6 +26,8 @@ class Earlier:
     ----------
     source : str
         Its ``run.json``, for messages.
+    status : str
+        ``running`` (or killed), ``interrupted`` or ``finished``.
     arguments : tuple of str
         Model and flags it was started with.
     search_s : float
@@ -34,6 +37,7 @@ class Earlier:
     """
 
     source: str
+    status: str
     arguments: tuple[str, ...]
     search_s: float
     hashes: Mapping[str, str]
@@ -63,7 +67,7 @@ def read_earlier(directory: Path) -> Earlier:
     """
     path = directory / "run.json"
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(read_regular(path))
     except (OSError, ValueError) as error:
         if isinstance(error, orjson.JSONDecodeError):
             raise FlexNetError(f"{path} is not valid JSON: {error}") from None
@@ -77,7 +81,7 @@ def read_earlier(directory: Path) -> Earlier:
     if not isinstance(files, dict) or not isinstance(search_s, int | float):
         raise FlexNetError(f'{path} is damaged: it must have "files" and "search_s"')
     hashes = {flag: str(item.get("sha256")) for flag, item in files.items() if isinstance(item, dict)}
-    return Earlier(str(path), tuple(arguments), float(search_s), hashes)
+    return Earlier(str(path), str(document.get("status")), tuple(arguments), float(search_s), hashes)
 
 
 def resumed_config(earlier: Earlier, model: str | None, given: Given, model_given: Given) -> RunConfig:
@@ -101,6 +105,8 @@ def resumed_config(earlier: Earlier, model: str | None, given: Given, model_give
     if model is not None and model != name:
         raise FlexNetError(f"--resume continues a run of model {name}; the command line has {model}")
     directory = given["--resume"]
+    if "--overwrite" in given:
+        raise FlexNetError("--resume and --overwrite exclude each other: a run is either continued or replaced")
     if "--output" in given and Path(given["--output"]).absolute() != Path(directory).absolute():
         raise FlexNetError(f"--output is {given['--output']!r}; a resumed run writes to {directory!r}, where it began")
     before = _comparable(make_run_config(name, old, old_model))
@@ -117,6 +123,14 @@ def resumed_config(earlier: Earlier, model: str | None, given: Given, model_give
     if "--mfile" in now and "--mfile" not in old:
         raise _differs("--mfile", now["--mfile"], None, earlier)
     return make_run_config(name, {**old, **now, "--output": directory}, old_model)
+
+
+def is_run_of(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a stopped run is one of this very search, but for its budget, so that it can be resumed instead."""
+    name, given, model_given = parse_model_command("search", SEARCH, earlier.arguments)
+    if name is None or earlier.hashes != {flag: found["sha256"] for flag, found in files.items()}:
+        return False
+    return _comparable(make_run_config(name, given, model_given)) == _comparable(config)
 
 
 def _comparable(config: RunConfig) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from flexnet.parts import Cuts, part_of, plan_shapes, tables_of
 from flexnet.units import s_to_ms
 from flexnet.workload import flops, irregular_bytes, launches, moved_bytes
 
-__all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "profile_analytic", "roofline_table"]
+__all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "roofline_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,6 @@ def roofline_table(
         MappingProxyType(provenance),
         by_shape,
     )
-
-
-profile_analytic = roofline_table  # flexnet profile --device analytic
 
 
 def part_seconds(op: Operator, parts: int, gpu: Gpu, efficiency: Efficiency = EFFICIENCY) -> tuple[float, float]:

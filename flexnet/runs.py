@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from flexnet.cluster import Cluster
 from flexnet.config import RunConfig
 from flexnet.costs import CostTable
 from flexnet.errors import FlexNetError
@@ -21,6 +22,7 @@ from flexnet.search.driver import Progress, drive
 from flexnet.search.find import Prepared, prepare
 from flexnet.simulate import Timeline
 from flexnet.strategy import Config, configs_of, make_strategy
+from flexnet.topology import Network
 
 __all__ = ["run_search"]
 
@@ -55,7 +57,7 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     earlier_s = 0.0 if earlier is None else earlier.search_s
     record = RunRecord(config, command_line, hashes)
     outputs = Outputs(config, record)
-    outputs.check()
+    outputs.check(resumed=earlier is not None)
     table = _cost_table(config)
     check_covers(table, config.graph)
     record.source, record.estimated = table.source, table.estimated
@@ -64,25 +66,31 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     initial = _initial_timeline(ready)
     state = ready.state if earlier is None else _restored(config, ready)
     with interruptible() as stop:
+        for sentence in config.warnings:
+            warn(sentence)
         for line in describe_problem(config, ready, initial.seconds):
             say(line)
         if earlier is not None:
             say(f"resumed after {state.iteration} proposals")
-        outputs.save_progress(state, ready.rng, earlier_s)
+        outputs.begin()
+        outputs.save_progress(ready, state, initial.seconds, earlier_s)
         display = Display(config.settings.budget + 1, state.iteration)
-        watch = _Watch(outputs, ready, display, earlier_s)
+        watch = _Watch(outputs, ready, display, initial.seconds, earlier_s)
         outcome = drive(ready.search, ready.rng, state, config.settings.budget, observe=watch.observe, stop=stop)
-        display.clear()
+        watch.clear()
         result = judge(
             ready, initial, outcome.state, search_s=earlier_s + outcome.elapsed, interrupted=outcome.interrupted
         )
-        problems = outputs.write(ready, outcome.state, result)
-    for remark in record.remarks:
-        warn(remark)
-    if outputs.written:
-        say("wrote      " + ", ".join(map(str, outputs.written)))
-    for line in describe_result(config, ready, result):
-        say(line)
+        problems = [*outputs.write(ready, outcome.state, result), *watch.problems]
+        for remark in record.remarks:
+            warn(remark)
+        try:
+            if outputs.written:
+                say("wrote      " + ", ".join(map(str, outputs.written)))
+            for line in describe_result(config, ready, result):
+                say(line)
+        except FlexNetError as error:  # what could not be written is told all the same
+            problems.append(str(error))
     if problems:
         raise FlexNetError("; ".join(problems))
     return stop.status if outcome.interrupted else 0
@@ -95,23 +103,35 @@ class _Watch:
     outputs: Outputs
     ready: Prepared
     display: Display
+    initial_seconds: float
     earlier_s: float
     saved_at: float = field(default_factory=time.monotonic)
     failed: bool = False
+    problems: list[str] = field(default_factory=list)
 
     def observe(self, progress: Progress, state: State, info: Info) -> None:
         del info
-        self.display.show(
-            state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
-        )
+        try:
+            self.display.show(
+                state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
+            )
+        except FlexNetError as error:  # a full disk or a closed terminal must not end a search that is under way
+            self.problems.append(str(error))
         if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
             return
         try:
-            self.outputs.save_progress(state, self.ready.rng, self.earlier_s + progress.elapsed)
-        except FlexNetError as error:  # a full disk must not end a search that is under way
+            self.outputs.save_progress(self.ready, state, self.initial_seconds, self.earlier_s + progress.elapsed)
+        except FlexNetError as error:
             warn(f"{error}; the search goes on without checkpoints")
             self.failed = True
         self.saved_at = time.monotonic()
+
+    def clear(self) -> None:
+        """Remove the live line, if there is still a terminal."""
+        try:
+            self.display.clear()
+        except FlexNetError as error:
+            self.problems.append(str(error))
 
 
 def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
@@ -172,6 +192,14 @@ def _restored(config: RunConfig, ready: Prepared) -> State:
     return state
 
 
+def _is_of(network: Network, cluster: Cluster) -> bool:
+    return (network.topology.n_server, network.link_bandwidth, network.latency) == (
+        cluster.n_server,
+        cluster.link_bandwidth,
+        cluster.latency,
+    )
+
+
 def _fits(ready: Prepared, state: State) -> bool:
     """Whether a state is one of this search: kernels would read past their arrays with another's."""
     problem = ready.problem
@@ -185,7 +213,7 @@ def _fits(ready: Prepared, state: State) -> bool:
             return False
         if any(not 0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True)):
             return False
-        if plan.network.topology.n_server != n_server or state.network.topology.n_server != n_server:
+        if not all(_is_of(network, problem.cluster) for network in (plan.network, state.network)):
             return False
         try:
             make_strategy(problem, configs_of(problem, plan.strategy))

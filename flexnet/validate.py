@@ -5,23 +5,26 @@ The directory has ``measurements/*.json``, ``taskgraphs/<Gbps><model>_<servers>.
 """
 
 import itertools
+import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 
-from flexnet.cases import Case
+from flexnet.cases import Case, attempt
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.export.convert import to_task_graph
 from flexnet.export.reader import read_taskgraph
+from flexnet.input_files import read_regular
 from flexnet.measurement import read_measurement
 from flexnet.problem import Problem, make_problem
 from flexnet.published import Published, published_measurement, task_graph_case
 from flexnet.recover import recover_strategy
-from flexnet.replay_cases import replay_cases
+from flexnet.replay_cases import Run, known_runs, replay_cases
 from flexnet.semantics import ORIGINAL, Semantics
 from flexnet.simulate import FifoSimulator, network_arrays
 from flexnet.strategy import Config, make_strategy
@@ -38,27 +41,51 @@ SEGMENT_BYTES = 1 << 20
 # Ring directions are random in the original (simulator.cc:1241): how far that may move a cost.
 COST_TOLERANCE = {"topoopt": 0.01, "fattree": 0.6, "fc": 0.6}
 RANDOM_DRAWS = 200
+MOST_SWITCHES = 4096  # keeps the matrix of links in proportion
 
 
-def validate(data: Path) -> Iterator[Case]:
-    """Recompute every case found in ``data``, one by one.
+def validate(data: Path, notes: list[str] | None = None) -> Iterator[Case]:
+    """Recompute every case found in ``data``, one by one; one whose files are damaged or missing fails.
+
+    Parameters
+    ----------
+    data : Path
+    notes : list of str, optional
+        Sentences on what is in the directory and was not recomputed are added.
 
     Raises
     ------
     FlexNetError
-        If there is nothing to recompute, or a file is damaged.
+        If there is nothing to recompute.
     """
     if not data.is_dir():
         raise FlexNetError(f"{data} is not a directory; it should hold measurements/, taskgraphs/ or costs/")
-    graphs = [path for path in sorted(data.glob("taskgraphs/*.fbuf")) if task_graph_case(path.name) is not None]
+    notes = [] if notes is None else notes
+    measurements = data / "measurements"
+    files = sorted(data.glob("taskgraphs/*.fbuf"))
+    graphs = [path for path in files if task_graph_case(path.name) is not None]
     costs = sorted(data.glob("costs/*.json"))
-    if not graphs and not costs:
+    groups: list[tuple[str, list[Run]]] = []
+    damaged = None
+    try:
+        groups = known_runs(data, notes)
+    except FlexNetError as error:
+        damaged = Case("expected.json", "", "", "", "", False, str(error))
+    replayed = {run.path for _, runs in groups for run in runs}
+    if not graphs and not costs and not replayed and damaged is None:
         raise FlexNetError(f"{data} has no taskgraphs/<Gbps><model>_<servers>.fbuf and no costs/*.json to recompute")
     for path in graphs:
-        yield _task_graph(path, data / "measurements")
+        yield attempt(f"taskgraphs/{path.name}", partial(_task_graph, path, measurements))
     for path in costs:
-        yield _cost(path, data / "measurements")
-    yield from replay_cases(data)
+        yield attempt(f"costs/{path.name}", partial(_cost, path, measurements))
+    if damaged is not None:
+        yield damaged
+    yield from replay_cases(groups)
+    notes += [
+        f"{path.parent.name}/{path.name}: no published case has this name, and expected.json no time for it"
+        for path in (*files, *sorted(data.glob("plans/*.fbuf")))
+        if path not in replayed and path not in graphs
+    ]
 
 
 def _problem(published: Published, measurements: Path, cluster: Cluster, semantics: Semantics = ORIGINAL) -> Problem:
@@ -126,7 +153,7 @@ def read_record(path: Path) -> dict[str, Any]:
         If it cannot be read or is not a JSON object.
     """
     try:
-        record = orjson.loads(path.read_bytes())
+        record = orjson.loads(read_regular(path))
     except (OSError, orjson.JSONDecodeError) as error:
         raise FlexNetError(f"cannot read cost record {path}: {error}") from error
     if not isinstance(record, dict):
@@ -143,15 +170,18 @@ def recorded_plan(
     ------
     FlexNetError
         If the strategy is not one of the model, or its measurement is missing.
-    KeyError, TypeError, ValueError, IndexError, AttributeError
+    KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError
         If the record lacks a part or a part is of another kind.
     """
     published = published_measurement(Path(record["mfile"]).stem)
+    bytes_per_ms = float(record["iface_bandwidth_B_per_ms"])
+    if not 0 < bytes_per_ms <= float(np.finfo(np.float32).max):
+        raise ValueError(f"iface_bandwidth_B_per_ms is {bytes_per_ms}; it must be above 0 and fit a float32")
     cluster = Cluster(
         n_server=record["num_nodes"],
         big_gpu=record["big_gpu"],
         inter_gpu_bandwidth=record["inter_gpu_bandwidth_B_per_ms"] * 1e3,
-        link_bandwidth=float(np.float32(record["iface_bandwidth_B_per_ms"])) * 1e3,
+        link_bandwidth=float(np.float32(bytes_per_ms)) * 1e3,
         latency=record["network_latency_ms"] * 1e-3,
         degree=record["node_degree"],
     )
@@ -167,9 +197,9 @@ def _cost(path: Path, measurements: Path) -> Case:
         graph, recorded = recorded_plan(record, measurements)
         theirs = float(record["cost_ms"])
         topology = record["topology"]
-        if not theirs > 0:
+        if not 0 < theirs < math.inf:
             raise ValueError(f"cost_ms is {theirs}")
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         if isinstance(error, FlexNetError):
             raise
         raise FlexNetError(f"cost record {path} is malformed: {type(error).__name__} {error}") from error
@@ -197,14 +227,19 @@ def _cost(path: Path, measurements: Path) -> Case:
 def _recorded_network(record: dict[str, Any], cluster: Cluster) -> Network:
     """The network a record was priced on, with its very routes and rings."""
     n, n_node = cluster.n_server, int(record["total_devs"])
+    if not n <= n_node <= n + MOST_SWITCHES:
+        raise ValueError(f"total_devs is {n_node}; it must be from {n} (num_nodes) to {n + MOST_SWITCHES}")
     links = np.zeros((n_node, n_node), np.int64)
     for a, b, count in record["links"]:
+        if not (0 <= a < n_node and 0 <= b < n_node):
+            raise ValueError(f"link {a}-{b}; nodes are 0 to {n_node - 1}")
         links[a, b] = links[b, a] = count
     rings = {
         int(g): tuple(tuple(int(hop) for hop in ring) for ring in rings)
         for g, rings in record.get("ring_jumps", {}).items()
     }
-    topology = Topology(record["topology"], n, n_node - n, links, rings)
+    topology = Topology(str(record["topology"]), n, n_node - n, links, rings)
+    topology.check(None)
     ends = np.argwhere(links > 0)
     link_id = np.full((n_node, n_node), -1, np.int32)
     link_id[ends[:, 0], ends[:, 1]] = np.arange(len(ends))

@@ -14,6 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 SEARCH = ("search", "dlrm", "--topology", "topoopt", "--nsimnode", "4", "--batch-size", "64")
 
 
+def search_words(*flags: str) -> list[str]:
+    """The small search with more flags; those it has itself are replaced."""
+    anew = {{"-b": "--batch-size"}.get(flag, flag) for flag in flags}
+    own = [pair for pair in zip(SEARCH[2::2], SEARCH[3::2], strict=True) if pair[0] not in anew]
+    return [*SEARCH[:2], *(word for pair in own for word in pair), *flags]
+
+
 def environment() -> dict[str, str]:
     """Where a process of its own finds flexnet, installed or not."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

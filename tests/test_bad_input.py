@@ -1,13 +1,14 @@
 """What users get wrong: every kind ends with exit status 2 and one sentence, never with a traceback."""
 
 import copy
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from commands import SEARCH, errors_of, run_json
+from commands import SEARCH, errors_of, run_json, search_words
 
 from flexnet.__main__ import main
 
@@ -49,13 +50,14 @@ def refused(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[s
 
 
 def search(*flags: str) -> list[str]:
-    return [*SEARCH, *flags]
+    return search_words(*flags)
 
 
 COMMANDS = {
     "no command": ([], "no command given"),
     "unknown command": (["serch"], "did you mean search?"),
     "far-off command": (["zzz"], "flexnet --help lists the commands"),
+    "version of something": (["--version", "search"], "unexpected argument 'search' after --version"),
     "no model": (["search"], "no model given"),
     "unknown model": (["search", "dlmr", "--topology", "fc"], "did you mean dlrm?"),
     "far-off model": (["search", "gpt", "--topology", "fc"], "choose one of dlrm"),
@@ -64,6 +66,12 @@ COMMANDS = {
     "unknown flag": (search("--node-degre", "4"), "unknown flag --node-degre; did you mean --node-degree?"),
     "unknown flag with a value": (search("--node-degre=4"), "unknown flag --node-degre; did you mean --node-degree?"),
     "abbreviated flag": (search("--interface", "4"), "unknown flag --interface"),
+    "flag twice": (
+        [*SEARCH, "--nsimnode", "8"],
+        '--nsimnode is given twice, as "4" and as "8"; give it once',
+    ),
+    "flag twice by two names": (search("--budget", "5", "--search-budget=6"), '--search-budget is given twice, as "5"'),
+    "model flag twice": (search("--arch-mlp-bot", "4-2", "--arch-mlp-bot", "4-4-2"), "--arch-mlp-bot is given twice"),
     "far-off flag": (search("--zzz"), "--help lists the flags"),
     "flag of another model": (["search", "vgg", "--topology", "fc", "--ntables", "3"], "flag of model ncf; vgg has no"),
     "flag without effect": (search("--epochs", "3"), "--epochs has no effect"),
@@ -97,19 +105,30 @@ COMMANDS = {
 FLAGS = {
     "no topology": (["search", "dlrm"], "--topology is missing; choose topoopt, fattree, random or fc"),
     "unknown topology": (search("--topology", "tree"), 'is "tree"; it must be topoopt, fattree, random or fc'),
-    "bandwidth of letters": (search("--interface-bandwidth", "abc"), 'is "abc"; it must be a number above 0, in Gbps'),
-    "no bandwidth": (search("--interface-bandwidth", "0"), "above 0, in Gbps"),
-    "negative bandwidth": (search("--interface-bandwidth", "-5"), "above 0, in Gbps"),
-    "bandwidth with a unit": (search("--interface-bandwidth", "100Gbps"), "above 0, in Gbps"),
-    "infinite bandwidth": (search("--inter-gpu-bandwidth", "1e400"), "above 0, in Gbps"),
-    "bandwidth that is no number": (search("--inter-gpu-bandwidth", "nan"), "above 0, in Gbps"),
-    "negative latency": (search("--network-latency", "-1"), "microseconds, 0 or more"),
-    "no batch": (search("--batch-size", "0"), "a whole number of 1 or more"),
+    "bandwidth of letters": (
+        search("--interface-bandwidth", "abc"),
+        'is "abc"; it must be a number from 1e-6 to 1e6, in Gbps',
+    ),
+    "no bandwidth": (search("--interface-bandwidth", "0"), "from 1e-6 to 1e6, in Gbps"),
+    "negative bandwidth": (search("--interface-bandwidth", "-5"), "from 1e-6 to 1e6, in Gbps"),
+    "bandwidth with a unit": (search("--interface-bandwidth", "100Gbps"), "from 1e-6 to 1e6, in Gbps"),
+    "infinite bandwidth": (search("--inter-gpu-bandwidth", "1e400"), "from 1e-6 to 1e6, in Gbps"),
+    "bandwidth that is no number": (search("--inter-gpu-bandwidth", "nan"), "from 1e-6 to 1e6, in Gbps"),
+    "negative latency": (search("--network-latency", "-1"), "a number from 0 to 1e9, in microseconds"),
+    "no batch": (search("--batch-size", "0"), "a whole number from 1 to 2147483647"),
     "fractional batch": (search("-b", "6.4"), "--batch-size"),
     "batch in other digits": (search("-b", "\u0666\u0664"), "--batch-size"),
     "batch that does not divide": (search("-b", "62"), "--batch-size 62 does not divide evenly over 4 servers"),
     "batch that GPUs do not divide": (search("--big-gpu", "3"), "it must be a multiple of 12"),
     "batch beyond memory": (search("-b", "4294967296"), "--batch-size"),
+    "vanishing bandwidth": (search("--interface-bandwidth", "1e-310"), "a number from 1e-6 to 1e6, in Gbps"),
+    "endless latency": (search("--network-latency", "1e308"), "a number from 0 to 1e9, in microseconds"),
+    "endless memory": (search("--gpu-memory", "1e300"), "a number from 1e-9 to 1e9, in GB"),
+    "endless budget": (search("--budget", "9" * 18), "a whole number from 0 to 1000000000000"),
+    "endless alpha": (search("--alpha", "1e300"), "a number from 0 to 1e12, in 1/ms"),
+    "small segments": (search("--segment-bytes", "999"), "0 (whole transfers) or at least 1000"),
+    "endless segments": (search("--segment-bytes", "9" * 18), "a whole number from 0 to 1099511627776"),
+    "endless time cap": (["profile", "dlrm", "--time-cap", "1e300"], "a number from 1e-6 to 86400, in seconds"),
     "no servers": (search("--nsimnode", "0"), "--nsimnode"),
     "too many servers": (search("--nsimnode", "65536"), "from 1 to 4096"),
     "negative GPUs": (search("--big-gpu", "-1"), "--big-gpu"),
@@ -121,7 +140,7 @@ FLAGS = {
     "placement": (search("--net-opt", "2"), "it must be 0 or 1"),
     "unknown GPU": (search("--gpu", "b200"), "it must be a100, h100, h200 or v100"),
     "GPU and measurement": (search("--gpu", "a100", "--mfile", "table.json"), "exclude each other"),
-    "no memory": (search("--gpu-memory", "0"), "GB above 0"),
+    "no memory": (search("--gpu-memory", "0"), "a number from 1e-9 to 1e9, in GB"),
     "too little memory": (search("--gpu-memory", "1e-9"), "raise --gpu-memory"),
     "negative budget": (search("--budget", "-1"), "--search-budget"),
     "infinite temperature": (search("--alpha", "inf"), "--search-alpha"),
@@ -243,6 +262,18 @@ def test_measurements_that_are_none(
     refused(search("--mfile", "bad.json"), expected, capsys)
 
 
+def test_pipes_would_never_end(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    for flag in ("--mfile", "--import"):
+        refused(search(flag, "pipe"), f"{flag} pipe is not a regular file", capsys)
+    refused(["simulate", "pipe"], "pipe is not a file", capsys)
+    for name in ("checkpoint.json", "run.json"):
+        (place / "run" / name).unlink()
+        os.mkfifo(place / "run" / name)
+        refused(["search", "--resume", "run"], "it is a pipe or a device; a regular file is needed", capsys)
+    refused(search("-o", "run"), "run already holds run.json", capsys)
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
 def test_truncated_files(share: float, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {
@@ -272,6 +303,7 @@ STRATEGIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "operator twice": (lambda d: d["operators"].append(copy.deepcopy(d["operators"][0])), "operator Dense_100 twice"),
     "another version": (lambda d: d.update(version=99), '"version": 1'),
     "no operators": (lambda d: d.pop("operators"), 'must hold a list "operators"'),
+    "estimates of letters": (lambda d: d.update(estimated="no"), '"estimated" must be true or false'),
     "degrees of letters": (lambda d: d["operators"][0].update(degrees="x"), "degrees of operator Dense_100"),
 }
 
@@ -317,6 +349,9 @@ CHECKPOINTS: dict[str, tuple[Callable[[Document], object], str]] = {
     "iteration of letters": (lambda d: d.update(iteration="x"), "is not of the run"),
     "no generator": (lambda d: d.pop("rng"), "damaged"),
     "network that is not there": (lambda d: d.update(network=7), "damaged"),
+    "another bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e9), "is not of the run"),
+    "endless bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e308), "above 0 and below 1e+200"),
+    "another latency": (lambda d: d["networks"][-1].update(latency=1.0), "is not of the run"),
     "directions of nothing": (lambda d: d["best"].update(directions=[1]), "is not of the run"),
 }
 

@@ -1,7 +1,8 @@
 import pytest
 
+from flexnet.arithmetic import divisors
 from flexnet.builder import GraphBuilder
-from flexnet.degrees import ATTENTION_LOCAL_LIMIT, divisors, measured_degrees
+from flexnet.degrees import ATTENTION_LOCAL_LIMIT, measured_degrees
 from flexnet.errors import FlexNetError
 from flexnet.graph import OpType
 from flexnet.measurement import read_measurement

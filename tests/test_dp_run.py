@@ -57,10 +57,11 @@ def test_models_scale(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["alexnet", "-p", "0"], '--procs is "0"; it must be a whole number of 1 or more'),
-        (["alexnet", "-b", "-8"], '--batch-size is "-8"; it must be a whole number of 1 or more'),
-        (["alexnet", "--bw", "0"], '--bw is "0"; it must be a number of GB/s above 0'),
-        (["alexnet", "--flops", "1e300"], "too far apart"),
+        (["alexnet", "-p", "0"], '--procs is "0"; it must be a whole number from 1 to 1048576'),
+        (["alexnet", "-b", "-8"], '--batch-size is "-8"; it must be a whole number from 1 to 2147483647'),
+        (["alexnet", "--bw", "0"], '--bw is "0"; it must be a number from 1e-6 to 1e9, in GB/s'),
+        (["alexnet", "--flops", "1e300"], "a number from 1e-6 to 1e9, in TFLOP/s"),
+        (["alexnet", "--flops", "1e9", "--bw", "1e-6"], "too far apart"),
         (["alexnet", "--algo", "2"], "it must be 0 or 1"),
         (["alexnet", "-m", "0"], "--model"),
         (["lenet"], "unknown graph 'lenet'"),
@@ -71,6 +72,8 @@ def test_models_scale(capsys: pytest.CaptureFixture[str]) -> None:
         (["transformer", "-p", "16", "--memory", "0.004"], "cells ("),
         (["transformer", "-p", "16", "--memory", "0.001"], "cells ("),
         (["alexnet", "-o", "/"], "is a directory"),
+        (["alexnet", "-o", "none/x.json"], "there is no directory"),
+        (["alexnet", "-o", "x.json", "--dump-graph", "./x.json"], "both name x.json; name two files"),
     ],
 )
 def test_wrong_input_is_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

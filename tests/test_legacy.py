@@ -7,8 +7,9 @@ import pytest
 from commands import errors_of, run_json
 
 from flexnet.__main__ import main
-from flexnet._legacy import NO_EFFECT, PROGRAMS, rewrite
+from flexnet._legacy import PROGRAMS, rewrite
 from flexnet.errors import FlexNetError
+from flexnet.flags import NO_EFFECT, PROFILE, SEARCH
 from flexnet.models import MODELS
 
 SMALL = "-ll:gpu 1 -ll:cpu 1 -ll:zsize 20000 -ll:fsize 39000 -ll:util 4 -dm:memoize --nsimnode 4 --nsimgpu 1"
@@ -64,6 +65,40 @@ def test_flags_without_effect_are_named_once(flag: str) -> None:
 def test_several_gpus_are_big_gpu(gpus: str) -> None:
     with pytest.raises(FlexNetError, match=f"-ll:gpu is {gpus}; it must be 1: .* --big-gpu"):
         rewrite("vggsim", ["-ll:gpu", gpus])
+
+
+@pytest.mark.parametrize("flag", sorted(flag for flag, has_value in NO_EFFECT.items() if has_value))
+def test_a_flag_without_effect_leaves_the_next_flag_alone(flag: str) -> None:
+    argv, _ = rewrite("vggsim", [flag, "--batch-size", "64", flag, "-1", "--topology", "fc", flag])
+    assert argv == ["search", "vgg", "--batch-size", "64", "--topology", "fc"]
+
+
+@pytest.mark.parametrize("measure", [True, False])
+def test_flags_of_the_other_command_are_all_known(measure: bool) -> None:
+    own, other = (PROFILE, SEARCH) if measure else (SEARCH, PROFILE)
+    shared = {name for option in own for name in option.names}
+    for option in other:
+        for name in set(option.names) - shared:
+            words = [name] if option.value is None else [name, "7"]
+            argv, (warning,) = rewrite("vggsim", [*words, *["--measure"][: int(measure)]])
+            assert argv == ["profile" if measure else "search", "vgg"]
+            assert warning == f"{name} has no effect {'with' if measure else 'without'} --measure"
+
+
+def test_the_last_of_two_values_counts_and_is_warned_about() -> None:
+    flags = ["--budget", "5", "-b", "64", "--search-budget=7", "--batch-size", "64", "--topology", "fc"]
+    argv, (warning,) = rewrite("vggsim", flags)
+    assert argv == ["search", "vgg", "-b", "64", "--search-budget=7", "--batch-size", "64", "--topology", "fc"]
+    assert warning == "--search-budget is given as 5 and as 7; the last counts, as in the original programs"
+
+
+def test_gpus_without_a_number() -> None:
+    with pytest.raises(FlexNetError, match="-ll:gpu needs a value"):
+        rewrite("vggsim", ["-ll:gpu", "--topology", "fc"])
+
+
+def test_moe_without_a_topology_s_name() -> None:
+    assert rewrite("moesim", ["--topology", "-b", "64"])[0][2:] == ["--topology", "-b", "64", "--topology", "topoopt"]
 
 
 def test_moe_is_always_on_topoopt() -> None:

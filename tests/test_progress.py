@@ -1,13 +1,15 @@
 """The live line, the plain lines, and output nobody reads."""
 
+import errno
 import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from commands import SEARCH, environment
+from commands import SEARCH, environment, errors_of, run_json
 
+from flexnet.__main__ import main
 from flexnet.progress import Display
 
 
@@ -60,3 +62,69 @@ def test_a_reader_that_goes_away_does_not_end_a_search(tmp_path: Path) -> None:
     assert process.returncode == 0, errors
     assert "BrokenPipe" not in errors
     assert (tmp_path / "taskgraph.fbuf").is_file()
+
+
+class FullOnce(io.TextIOWrapper):
+    """Standard output that works for some lines, and then once does not."""
+
+    def __init__(self, path: Path, lines: int) -> None:
+        super().__init__(path.open("wb"), write_through=True)
+        self.lines = lines
+
+    def write(self, text: str) -> int:
+        self.lines -= 1
+        if self.lines == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("lines", [5, 14, 16])
+def test_a_full_disk_does_not_end_a_search_under_way(
+    lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FullOnce(tmp_path / "printed", lines) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert main([*SEARCH, "--budget", "99", "-o", str(tmp_path / "run")]) == 2
+    (error,) = errors_of(capsys.readouterr().err)
+    assert error == "flexnet: error: cannot print to standard output: No space left on device"
+    assert run_json(tmp_path / "run")["status"] == "finished"
+    assert (tmp_path / "run" / "taskgraph.fbuf").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["models"], ["--help"], ["dp", "alexnet"], [*SEARCH]])
+def test_output_that_cannot_be_printed_is_an_error(command: list[str], tmp_path: Path) -> None:
+    done = shell(f"{{}} {' '.join(command)} > /dev/full", tmp_path)
+    assert done.returncode == 2
+    assert errors_of(done.stderr) == ["flexnet: error: cannot print to standard output: No space left on device"]
+
+
+def test_streams_may_be_closed_or_full(tmp_path: Path) -> None:
+    search = " ".join([*SEARCH, "--budget", "9"])
+    done = shell(f"{{}} {search} -o run >&-", tmp_path)
+    assert (done.returncode, errors_of(done.stderr)) == (0, [])
+    assert run_json(tmp_path / "run")["status"] == "finished"
+    assert shell(f"{{}} {search} -o both >&- 2>&-", tmp_path).returncode == 0
+    assert run_json(tmp_path / "both")["status"] == "finished"
+    if Path("/dev/full").exists():
+        assert shell("{} nonsense 2>/dev/full", tmp_path).returncode == 2
+        done = shell(f"{{}} {search} 2>/dev/full", tmp_path)
+        assert done.returncode == 0 and done.stdout.splitlines()[-1].startswith("best ")
+
+
+def test_the_head_of_a_list(tmp_path: Path) -> None:
+    done = shell("set -o pipefail; {} models | head -n 1", tmp_path)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1)
+
+
+def shell(command: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which {} is flexnet."""
+    return subprocess.run(
+        ["bash", "-c", command.format(f"{sys.executable} -m flexnet")],
+        cwd=directory,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )

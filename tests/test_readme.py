@@ -16,8 +16,8 @@ import pytest
 from commands import ROOT, environment
 
 from flexnet.__main__ import main
-from flexnet._legacy import NO_EFFECT, PROGRAMS
-from flexnet.flags import DP, PROFILE, SEARCH, SIMULATE, VALIDATE
+from flexnet._legacy import PROGRAMS
+from flexnet.flags import DP, NO_EFFECT, PROFILE, SEARCH, SIMULATE, VALIDATE
 from flexnet.models import MODELS
 from flexnet.semantics import Semantics
 

@@ -13,7 +13,7 @@ from flexnet.measurement import check_covers, read_measurement, write_measuremen
 from flexnet.memory import required_bytes
 from flexnet.models import MODELS
 from flexnet.published import published_measurements
-from flexnet.roofline import part_seconds, profile_analytic, roofline_table
+from flexnet.roofline import part_seconds, roofline_table
 
 SHARED = ["alexnet", "candle16", "dlrm128", "dlrm16", "resnet128", "transformer16", "vgg16"]
 
@@ -47,7 +47,7 @@ def test_every_model_has_a_table_that_covers_it(name, gpu):
 
 def test_experts_are_estimated_too():
     graph = MODELS["moe"].build({}, 320)  # 256 rows for each expert
-    table = profile_analytic(graph, "a100", n_server=16, big_gpu=4)
+    table = roofline_table(graph, "a100", n_server=16, big_gpu=4)
     check_covers(table, graph)
     assert {"Group_by", "TopK", "Cache", "Aggregate", "AggregateSpec"} <= table.entries.keys()
     assert table.lookup("Cache", (1, 16)).backward == 0

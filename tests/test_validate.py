@@ -1,5 +1,7 @@
 """Recomputing published results, and noticing when they are not ours."""
 
+import os
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +11,7 @@ import numpy as np
 import orjson
 import pytest
 
+from flexnet.__main__ import main
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.export.flatbuf import write_taskgraph
@@ -216,16 +219,24 @@ def test_a_record_of_another_plan_is_caught(data: Path, started) -> None:
         ({"cost_ms": 0.0}, "is malformed: ValueError cost_ms is 0.0"),
         ({"cost_ms": "fast"}, "is malformed: ValueError"),
         ({"ring_jumps": []}, "is malformed: AttributeError"),
-        ({"links": [[0, 99, 1]]}, "is malformed: IndexError"),
+        ({"links": [[0, 99, 1]]}, "is malformed: ValueError link 0-99; nodes are 0 to 16"),
+        ({"total_devs": 10**9}, "total_devs is 1000000000; it must be from 16"),
+        ({"total_devs": 8}, "total_devs is 8; it must be from 16"),
+        ({"links": [[0, -1, 1]]}, "link 0--1; nodes are 0 to 16"),
+        ({"num_nodes": 1e300}, "servers"),
+        ({"iface_bandwidth_B_per_ms": 1e300}, "iface_bandwidth_B_per_ms is 1e.300; it must be above 0 and fit"),
+        ({"routes": {"0-1": [0, 1]}}, "routes use links -1"),
         ({"operators": []}, "the strategy has 0 operators; model dlrm has 40"),
         ({"num_nodes": 8}, "measured|servers"),
     ],
 )
 def test_malformed_records_are_refused(changes: dict[str, Any], sentence: str, data: Path, started) -> None:
     write_record(data, {**record(started("fattree")), **changes})
-    (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()
-    with pytest.raises(FlexNetError, match=sentence):
-        only(data)
+    (graph,) = (data / "taskgraphs").iterdir()
+    good, bad = only(data)
+    assert (good.name, good.ok, good.problem) == (f"taskgraphs/{graph.name}", True, "")
+    assert (bad.name, bad.ok) == ("costs/case.json", False)
+    assert re.search(sentence, bad.problem)
 
 
 def test_every_missing_part_of_a_record_is_refused(data: Path, started) -> None:
@@ -235,15 +246,61 @@ def test_every_missing_part_of_a_record_is_refused(data: Path, started) -> None:
         if name == "ring_jumps":  # absent where collectives follow routes
             continue
         write_record(data, {key: value for key, value in content.items() if key != name})
-        with pytest.raises(FlexNetError, match=f"is malformed: KeyError '{name}'"):
-            only(data)
+        (case,) = only(data)
+        assert not case.ok and f"is malformed: KeyError '{name}'" in case.problem
 
 
 @pytest.mark.parametrize("text", [b"{", b"[]", b"\xff"])
 def test_records_that_are_no_objects_are_refused(text: bytes, data: Path) -> None:
     (data / "costs" / "case.json").write_bytes(text)
-    with pytest.raises(FlexNetError, match=r"cost record .*case\.json"):
-        only(data)
+    _, case = only(data)
+    assert not case.ok and re.search(r"cost record .*case\.json", case.problem)
+
+
+@pytest.mark.parametrize("spoilt", ["measurements", "taskgraphs"])
+def test_a_damaged_file_fails_its_case_and_no_other(spoilt: str, data: Path, started) -> None:
+    write_record(data, record(started("fattree")))
+    for path in (data / spoilt).iterdir():
+        path.write_bytes(b"{")
+    cases = only(data)
+    assert [(case.name, case.ok) for case in cases] == [
+        ("taskgraphs/100dlrm_16.fbuf", False),
+        ("costs/case.json", spoilt == "taskgraphs"),
+    ]
+    assert all(case.problem for case in cases if not case.ok)
+
+
+def test_a_pipe_is_no_cost_record(data: Path) -> None:
+    os.mkfifo(data / "costs" / "case.json")
+    _, case = only(data)
+    assert "it is a pipe or a device" in case.problem
+
+
+def test_what_is_left_out_is_told(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (data / "taskgraphs" / "testbed_12.fbuf").write_bytes(b"")
+    (data / "plans").mkdir()
+    (data / "plans" / "a.fbuf").write_bytes(b"")
+    times = {"star": {"400dlrm_16": 1.0, "100dlrm_16": "fast", "a at 1.2.3 Gbps": 2}, "torus": {"a": 1}}
+    (data / "expected.json").write_bytes(orjson.dumps({"_about": "", "packet_simulator_runs": times}))
+    assert main(["validate", "--data", str(data)]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("left out")] == [
+        "left out   expected.json: '400dlrm_16' has no task graph 400dlrm_16.fbuf here",
+        "left out   expected.json: '100dlrm_16' is not the name of a task graph with a time from 1e-9 to 1e12 ms",
+        "left out   expected.json: 'a at 1.2.3 Gbps' is not the name of a task graph with a time from 1e-9 to 1e12 ms",
+        "left out   expected.json: 'torus' is not a star, a fat-tree, an fc or a flat network",
+        "left out   taskgraphs/testbed_12.fbuf: no published case has this name, and expected.json no time for it",
+        "left out   plans/a.fbuf: no published case has this name, and expected.json no time for it",
+    ]
+
+
+def test_a_case_that_cannot_be_recomputed_is_a_failure(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_record(data, [])
+    (data / "expected.json").write_bytes(b"{")
+    assert main(["validate", "--data", str(data)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["taskgraphs/100dlrm_16.fbuf", "costs/case.json", "expected.json"]
+    assert "FAIL: cost record" in lines[1] and "FAIL: cannot read" in lines[2]
+    assert lines[3] == "3 cases: 1 ok, 0 out of tolerance, 2 could not be recomputed"
 
 
 def test_a_directory_with_nothing_to_recompute_is_refused(tmp_path: Path) -> None:

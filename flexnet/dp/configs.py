@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.arithmetic import divisors
 from flexnet.dp.domain import Domain
 
 __all__ = ["configurations", "divisors_with_cutoff"]
@@ -18,7 +19,7 @@ def divisors_with_cutoff(size: int, cutoff: int, limit: int) -> list[int]:
     >>> divisors_with_cutoff(36, 4, 6), divisors_with_cutoff(3, 4, 6)
     ([1, 2, 3, 4, 6], [1])
     """
-    return [e for e in range(1, min(size // cutoff, limit) + 1) if size % e == 0] or [1]
+    return divisors(size, min(size // cutoff, limit)) or [1]
 
 
 def configurations(domain: Domain, cutoff: int, p: int) -> Ints:

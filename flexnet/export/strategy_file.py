@@ -8,6 +8,7 @@ import orjson
 
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph
+from flexnet.input_files import read_regular
 from flexnet.strategy import Config
 
 __all__ = ["order_configs", "parse_strategy", "read_strategy", "strategy_json", "strategy_text"]
@@ -16,13 +17,27 @@ FORMAT = "flexnet-strategy"
 VERSION = 1
 
 
-def strategy_json(graph: ModelGraph, configs: list[Config]) -> bytes:
-    """The strategy as versioned JSON, one entry per operator in model order."""
+def strategy_json(
+    graph: ModelGraph, configs: list[Config], *, estimated: bool | None = None, times: str | None = None
+) -> bytes:
+    """The strategy as versioned JSON, one entry per operator in model order.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    configs : list of Config
+        In model order.
+    estimated : bool, optional
+        Whether the operator times it was chosen by are estimates; None leaves it out.
+    times : str, optional
+        Where those times come from; None leaves it out.
+    """
     operators = [
         {"name": op.name, "key": op.key, "degrees": list(config.degrees), "devices": list(config.devices)}
         for op, config in zip(graph.operators, configs, strict=True)
     ]
-    document = {"format": FORMAT, "version": VERSION, "model": graph.name, "operators": operators}
+    origin = {name: value for name, value in (("estimated", estimated), ("times", times)) if value is not None}
+    document = {"format": FORMAT, "version": VERSION, "model": graph.name, **origin, "operators": operators}
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -45,7 +60,7 @@ def read_strategy(path: Path) -> dict[str, Config]:
         If the file cannot be read or is neither format.
     """
     try:
-        return parse_strategy(path.read_bytes(), str(path))
+        return parse_strategy(read_regular(path), str(path))
     except OSError as error:
         raise FlexNetError(f"cannot read strategy file {path}: {error.strerror or error}") from error
 
@@ -92,6 +107,8 @@ def _parse_json(data: bytes, source: str) -> dict[str, Config]:
         raise FlexNetError(f"strategy file {source} is not valid JSON: {error}") from error
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise FlexNetError(f'strategy file {source} must say "format": "{FORMAT}", "version": {VERSION}')
+    if not isinstance(document.get("estimated", False), bool):
+        raise FlexNetError(f'strategy file {source}: "estimated" must be true or false')
     operators = document.get("operators")
     if not isinstance(operators, list):
         raise FlexNetError(f'strategy file {source} must hold a list "operators"')

@@ -1,8 +1,9 @@
 """Search over strategies and networks."""
 
+from flexnet.choices import TOPOLOGIES
 from flexnet.search.alternate import CoSearch, Info, Plan, State
 from flexnet.search.driver import Outcome, Progress, drive
-from flexnet.search.find import TOPOLOGIES, Found, Prepared, Settings, find_plan, prepare
+from flexnet.search.find import Found, Prepared, Settings, find_plan, prepare
 
 __all__ = [
     "TOPOLOGIES",

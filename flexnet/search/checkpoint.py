@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from flexnet.errors import FlexNetError
+from flexnet.input_files import read_regular
 from flexnet.search.alternate import Plan, State
 from flexnet.strategy import Strategy
 from flexnet.topology import Network, Topology, connect
@@ -63,7 +64,7 @@ def restore(path: Path, rng: np.random.Generator) -> State:
         If the file is missing, damaged or of another version.
     """
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(read_regular(path))
     except OSError as error:
         raise FlexNetError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
     except orjson.JSONDecodeError as error:

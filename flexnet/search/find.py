@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.errors import FlexNetError
 from flexnet.problem import Problem
 from flexnet.search.alternate import CoSearch, Plan, Rebuild, State
@@ -27,11 +28,7 @@ from flexnet.topology import (
     routes_for,
 )
 
-__all__ = ["TOPOLOGIES", "Found", "Prepared", "Settings", "find_plan", "prepare"]
-
-TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
-STARTS = ("data", "dp")
-NETWORKS = ("fast", "fair")
+__all__ = ["Found", "Prepared", "Settings", "find_plan", "prepare"]
 
 KNOWN_TOPOLOGIES = 256
 # Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic

@@ -17,7 +17,7 @@ from flexnet.topology.routing import (
 )
 from flexnet.topology.tiers import kary_fat_tree, kary_ports, leaf_spine
 from flexnet.topology.topoopt import build_topoopt
-from flexnet.topology.totient import divisors, select_jumps, totient_jumps
+from flexnet.topology.totient import group_sizes, select_jumps, totient_jumps
 
 __all__ = [
     "Demand",
@@ -34,10 +34,10 @@ __all__ = [
     "coin_rings",
     "coin_table",
     "connect",
-    "divisors",
     "draw_shortest",
     "fat_tree",
     "full_mesh",
+    "group_sizes",
     "kary_fat_tree",
     "kary_ports",
     "leaf_spine",

@@ -15,6 +15,9 @@ __all__ = ["Network", "Routes", "Topology", "adjacency", "connect"]
 Routes = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 """``(route_ptr, route)`` of a `Network`."""
 
+MAX_BANDWIDTH = 1e200
+"""Bytes/s of one link: whatever number of them run in parallel, their sum is a number."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Topology:
@@ -159,8 +162,10 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
     FlexNetError
         If a speed is out of range, the routes are not for this topology, or a ring needs a link that is missing.
     """
-    if not 0 < link_bandwidth < float("inf"):
-        raise FlexNetError(f"the link bandwidth is {link_bandwidth} bytes/s; it must be above 0")
+    if not 0 < link_bandwidth < MAX_BANDWIDTH:
+        raise FlexNetError(
+            f"the link bandwidth is {link_bandwidth} bytes/s; it must be above 0 and below {MAX_BANDWIDTH:g}"
+        )
     if not 0 <= latency < float("inf"):
         raise FlexNetError(f"the latency of a hop is {latency} s; it must be 0 or more")
     n_node = len(topology.links)

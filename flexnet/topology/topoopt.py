@@ -15,7 +15,7 @@ from flexnet.topology.base import Topology
 from flexnet.topology.coinchange import coin_rings, coin_table
 from flexnet.topology.demand import Demand
 from flexnet.topology.matching import add_matchings
-from flexnet.topology.totient import divisors, ring_links_matrix, select_jumps
+from flexnet.topology.totient import group_sizes, ring_links_matrix, select_jumps
 
 __all__ = ["build_topoopt"]
 
@@ -70,7 +70,7 @@ def build_topoopt(demand: Demand, degree: int, semantics: Semantics, rng: np.ran
         size: tuple(ring for jump in jumps[size] for ring in ((jump,), (n - jump,)))
         if size in jumps
         else coin_rings(table, size, coins, rng, spread=semantics.proportional_rings)
-        for size in divisors(n)
+        for size in group_sizes(n)
     }
     return Topology("topoopt", n, 0, links, rings)
 

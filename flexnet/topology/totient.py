@@ -6,17 +6,19 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["divisors", "ring_links_matrix", "select_jumps", "totient_jumps"]
+from flexnet.arithmetic import divisors
+
+__all__ = ["group_sizes", "ring_links_matrix", "select_jumps", "totient_jumps"]
 
 
 @lru_cache(maxsize=256)
-def divisors(n: int) -> tuple[int, ...]:
+def group_sizes(n: int) -> tuple[int, ...]:
     """Group sizes that have regular rings: the divisors of ``n`` from 2 on, ascending.
 
-    >>> divisors(12)
+    >>> group_sizes(12)
     (2, 3, 4, 6, 12)
     """
-    return tuple(g for g in range(2, n + 1) if n % g == 0)
+    return tuple(divisors(n, n)[1:])
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from flexnet.topology import Demand, divisors
+from flexnet.topology import Demand, group_sizes
 
 
 @st.composite
@@ -14,6 +14,6 @@ def demands(draw: st.DrawFn, max_server: int = 24) -> Demand:
     pairs = rng.random((n, n)) * draw(st.sampled_from([0.0, 1.0, 1e6, 1e9]))
     pairs *= rng.random((n, n)) < draw(st.sampled_from([0.1, 1.0]))
     np.fill_diagonal(pairs, 0.0)
-    sizes = draw(st.lists(st.sampled_from((1, *divisors(n), n // 2 + 1)), unique=True, max_size=4))
+    sizes = draw(st.lists(st.sampled_from((1, *group_sizes(n), n // 2 + 1)), unique=True, max_size=4))
     volume = st.floats(0, 1e12, allow_subnormal=False)
     return Demand(n, pairs, {size: draw(volume) for size in sizes})

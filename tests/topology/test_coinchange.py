@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexnet.errors import FlexNetError
-from flexnet.topology import coin_rings, coin_table, divisors, totient_jumps
+from flexnet.topology import coin_rings, coin_table, group_sizes, totient_jumps
 from flexnet.topology.coinchange import coin_path
 
 
@@ -37,7 +37,7 @@ def test_rings_close_over_their_groups(n, data, spread):
     coins = sorted({1, n - 1, jump, n - jump})
     rng = np.random.default_rng(0)
     table = coin_table(n, coins, rng)
-    for size in divisors(n):
+    for size in group_sizes(n):
         rings = coin_rings(table, size, coins, rng, spread=spread)
         shortest = min(table.n_coin[j] for j in totient_jumps(n, size))
         assert all(len(ring) == shortest for ring in rings)

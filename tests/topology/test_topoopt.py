@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flexnet.errors import FlexNetError
 from flexnet.semantics import CORRECTED, ORIGINAL
-from flexnet.topology import Demand, build_topoopt, divisors, routes_for
+from flexnet.topology import Demand, build_topoopt, group_sizes, routes_for
 from flexnet.topology.totient import ring_links_matrix
 
 from .strategies import demands
@@ -45,8 +45,8 @@ def test_original_gives_all_interfaces_to_the_heaviest_group(n, degree, jumps, g
     topology = build(n, degree, {"all": {n: 1e9, 2: 1e3}, "none": {}, "indivisible": {n - 1: 1e9}}[groups], 1e12)
     assert (topology.links == ring_links_matrix(n, jumps)).all()
     assert topology.rings[n] == own_rings(jumps, n)
-    assert tuple(topology.rings) == divisors(n)
-    assert all(len(topology.rings[size]) == 2 for size in divisors(n)[:-1])
+    assert tuple(topology.rings) == group_sizes(n)
+    assert all(len(topology.rings[size]) == 2 for size in group_sizes(n)[:-1])
 
 
 def test_original_lays_one_ring_over_all_servers_beside_smaller_groups():
@@ -141,7 +141,7 @@ def test_every_topology_is_legal(demand, degree, semantics, seed):
         assert str(error).startswith("degree ")
         return
     topology.check(degree)
-    assert tuple(topology.rings) == divisors(n)
+    assert tuple(topology.rings) == group_sizes(n)
     if n % 2 == 0:
         assert (topology.links.sum(axis=1) == degree).all()
     again = build_topoopt(demand, degree, semantics, np.random.default_rng(seed))
@@ -173,7 +173,7 @@ def test_records_of_the_original_have_these_links_and_rings(shared_data, case):
     pairs = np.zeros((n, n))
     for source, target, volume in record["model_parallel_bytes"]:
         pairs[source, target] = volume
-    drawn = {size: set() for size in divisors(n)}
+    drawn = {size: set() for size in group_sizes(n)}
     for seed in range(60):
         topology = build_topoopt(Demand(n, pairs, groups), record["node_degree"], ORIGINAL, np.random.default_rng(seed))
         for size, rings in topology.rings.items():
