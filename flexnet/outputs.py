@@ -201,6 +201,8 @@ class Outputs:
             what = {"finished": "a finished run", "interrupted": "an interrupted run"}.get(
                 earlier.status, "a run that is under way or was killed"
             )
+            if earlier.status == "finished" and is_run_of(earlier, self.config, self.record.files, same_budget=True):
+                return  # the same plan will come out, bit for bit
             if is_run_of(earlier, self.config, self.record.files):
                 resume = f"go on with it by --resume {directory}, "
         except FlexNetError:  # no run of this version, so there is nothing to go on with

@@ -125,12 +125,20 @@ def resumed_config(earlier: Earlier, model: str | None, given: Given, model_give
     return make_run_config(name, {**old, **now, "--output": directory}, old_model)
 
 
-def is_run_of(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether a stopped run is one of this very search, but for its budget, so that it can be resumed instead."""
+def is_run_of(
+    earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]], *, same_budget: bool = False
+) -> bool:
+    """Whether a run is one of this very search, so that it can be resumed instead.
+
+    With ``same_budget`` it has the same budget too: once finished, it can only be repeated.
+    """
     name, given, model_given = parse_model_command("search", SEARCH, earlier.arguments)
     if name is None or earlier.hashes != {flag: found["sha256"] for flag, found in files.items()}:
         return False
-    return _comparable(make_run_config(name, given, model_given)) == _comparable(config)
+    before = make_run_config(name, given, model_given)
+    if same_budget and before.settings.budget != config.settings.budget:
+        return False
+    return _comparable(before) == _comparable(config)
 
 
 def _comparable(config: RunConfig) -> tuple[Any, ...]:

@@ -180,6 +180,8 @@ def test_a_run_is_replaced_only_on_request(tmp_path: Path, capsys: pytest.Captur
     assert search("--budget", "20", "--seed", "1", *out) == 2
     assert "--resume" not in capsys.readouterr().err  # a run of another search
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    assert search("--budget", "20", *out) == 0  # the same again gives the same plan
+    assert (tmp_path / "run" / "strategy.json").read_bytes() == before["strategy.json"]
     assert main(["search", "--resume", out[1], "--overwrite"]) == 2
     assert "--resume and --overwrite exclude each other" in capsys.readouterr().err
     assert search("--budget", "20", "--seed", "1", "--overwrite", *out) == 0
