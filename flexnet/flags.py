@@ -351,13 +351,21 @@ def model_options(model: str) -> tuple[Option, ...]:
     )
 
 
+_TAKES = {"search": "MODEL", "profile": "MODEL", "simulate": "FILE", "dp": "GRAPH"}
+
+
 def command_help(command: str, about: str, options: Sequence[Option], model: str | None = None) -> str:
     """Help text of a command, with the flags of ``model`` if one is given."""
-    lines = [f"usage: flexnet {command}" + (f" {model} [flags]" if model else " [flags]"), "", about, "", "flags:"]
+    from flexnet.models import MODELS
+
+    takes = model or _TAKES.get(command, "")
+    lines = [" ".join(filter(None, ("usage: flexnet", command, takes, "[flags]"))), "", about, "", "flags:"]
     lines += [_help_line(option) for option in (*options, _HELP)]
     own = model_options(model) if model else ()
     if own:
         lines += ["", f"flags of {model}:", *(_help_line(option) for option in own)]
+    if takes == "MODEL":
+        lines += ["", f"models: {', '.join(MODELS)}; flexnet {command} MODEL --help tells a model's own flags"]
     return "\n".join(lines)
 
 

@@ -487,6 +487,10 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for flag in ("--search-budget, --budget N", "--node-degree, --degree D", "--arch-mlp-bot N-N-..", "--resume DIR"):
         assert flag in shown
-    for command in ("profile", "validate", "models"):
+    takes = {"search": "MODEL ", "profile": "MODEL ", "simulate": "FILE ", "dp": "GRAPH ", "validate": "", "models": ""}
+    for command, what in takes.items():
         assert main([command, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"usage: flexnet {command} {what}[flags]\n")
+        assert ("models: dlrm, candle_uno" in shown) == (what == "MODEL ")
     assert main(["--version"]) == 0
