@@ -88,13 +88,13 @@ class Timeline:
 class FifoWork(NamedTuple):
     """Scratch memory of `flexnet.kernels.fifo.simulate_fifo`."""
 
-    heap_time: Floats
-    heap_id: Ints
+    heap: Heap
     ready: Floats
     start: Floats
     end: Floats
     waiting: Ints
     left: Ints
+    n_flow: Ints
     flow_route: Ints
     flow_route_end: Ints
     flow_on_ring: npt.NDArray[np.bool_]
@@ -110,7 +110,7 @@ class FifoWork(NamedTuple):
 
 @dataclass(slots=True)
 class FifoSimulator:
-    """The original's link model (reference sections 4.3-4.6).
+    """The original's link model, see `flexnet.kernels.fifo`.
 
     Parameters
     ----------
@@ -168,13 +168,17 @@ class FifoSimulator:
             self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
             task, flow, group, link, server = self._room
             self._work = FifoWork(
-                heap_time=np.zeros(task + flow + group),
-                heap_id=np.zeros(task + flow + group, np.int64),
+                heap=Heap(
+                    times=np.zeros(task + flow + group),
+                    items=np.zeros(task + flow + group, np.int64),
+                    n=np.zeros(1, np.int64),
+                ),
                 ready=np.zeros(task),
                 start=np.zeros(task),
                 end=np.zeros(task),
                 waiting=np.zeros(task, np.int64),
                 left=np.zeros(task, np.int64),
+                n_flow=np.zeros(1, np.int64),
                 flow_route=np.zeros(flow, np.int64),
                 flow_route_end=np.zeros(flow, np.int64),
                 flow_on_ring=np.zeros(flow, np.bool_),
