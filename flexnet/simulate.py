@@ -319,6 +319,8 @@ class FairSimulator:
                     n_active=np.zeros(1, np.int64),
                     listed=np.zeros(n_class, np.bool_),
                     open=np.zeros(n_class, np.int64),
+                    owner=np.zeros(inc, np.int32),
+                    after=np.zeros(inc, np.int32),
                     of_path=np.zeros(path, np.int32),
                 ),
                 flows=Flows(
@@ -338,6 +340,8 @@ class FairSimulator:
                     share=np.zeros(link),
                     least=np.zeros(link),
                     touched=np.zeros(link, np.int64),
+                    by_share=Heap(times=np.zeros(link), items=np.zeros(link, np.int64), n=np.zeros(1, np.int64)),
+                    head=np.zeros(link, np.int32),
                 ),
             )
         return self._work

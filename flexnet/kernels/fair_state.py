@@ -66,7 +66,8 @@ class Classes(NamedTuple):
     n : int64 (1,)
     begin, end : int64 (n_class,)
         Range of ``link``; a ring has every link once for every edge over it.
-    link : int32 (n_link_of_classes,)
+    link : int32 (n_place,)
+        The links of all classes.
     hops : int64 (n_class,)
         Of the longest edge.
     weight : float64 (n_class,)
@@ -91,6 +92,8 @@ class Classes(NamedTuple):
         Whether a class is among them.
     open : int64 (n_class,)
         Scratch of the rate solver.
+    owner, after : int32 (n_place,)
+        Scratch: class of every place in ``link``, and the next place in the list of those with the same link.
     of_path : int32 (n_path,)
         Class of every route, or -1.
     """
@@ -113,6 +116,8 @@ class Classes(NamedTuple):
     n_active: Ints
     listed: npt.NDArray[np.bool_]
     open: Ints
+    owner: npt.NDArray[np.int32]
+    after: npt.NDArray[np.int32]
     of_path: npt.NDArray[np.int32]
 
 
@@ -153,6 +158,10 @@ class Links(NamedTuple):
         Scratch of the rate solver, see `flexnet.kernels.maxmin`.
     touched : int64 (n_link,)
         Scratch: links in use.
+    by_share : Heap
+        Scratch: links by what is left of them for every flow.
+    head : int32 (n_link,)
+        Scratch: the first place of that list, or -1.
     """
 
     bytes: Floats
@@ -164,6 +173,8 @@ class Links(NamedTuple):
     share: Floats
     least: Floats
     touched: Ints
+    by_share: Heap
+    head: npt.NDArray[np.int32]
 
 
 class FairWork(NamedTuple):

@@ -5,7 +5,7 @@ import numpy as np
 from flexnet.kernels.heap import push
 from flexnet.kernels.jit import inlined, kernel
 
-__all__ = ["SAME_TIME", "add_flow", "class_of_path", "foresee_end", "retire", "serve", "watch"]
+__all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "retire", "serve", "watch"]
 
 # Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
 SAME_TIME = 1e-10

@@ -8,11 +8,16 @@ from reference import max_min_rates
 
 from flexnet.kernels.fair_state import Classes, Links
 from flexnet.kernels.flow_classes import SAME_TIME
-from flexnet.kernels.maxmin import share_links
+from flexnet.kernels.heap import Heap
+from flexnet.kernels.maxmin import fill_at_once, fill_in_order
 
 
-def solve(paths, weights, counts, bandwidth):
-    """Rate of a flow of every class."""
+def at_once(bandwidth, classes, links):
+    fill_at_once(bandwidth, SAME_TIME, classes, links)
+
+
+def solve(fill, paths, weights, counts, bandwidth):
+    """Rate of a flow of every class, of classes numbered by their place in ``paths`` and listed backwards."""
     n, n_link = len(paths), len(bandwidth)
     ends = np.cumsum([len(path) for path in paths])
     integers = {name: np.zeros(n, np.int64) for name in ("begin", "end", "hops", "n_flow", "head", "active", "open")}
@@ -22,23 +27,27 @@ def solve(paths, weights, counts, bandwidth):
         link=np.array([link for path in paths for link in path], np.int32),
         n_active=np.array([n]),
         listed=np.ones(n, np.bool_),
+        owner=np.zeros(ends[-1], np.int32),
+        after=np.zeros(ends[-1], np.int32),
         of_path=np.zeros(0, np.int32),
         **integers,
         **floats,
     )
     classes.begin[1:], classes.end[:] = ends[:-1], ends
-    classes.weight[:], classes.n_flow[:], classes.active[:] = weights, counts, range(n)
+    classes.weight[:], classes.n_flow[:], classes.active[:] = weights, counts, range(n)[::-1]
     names = ("bytes", "users", "unfrozen", "left", "share", "least")
     links = Links(
         peak=np.zeros(0),
         carried=np.zeros(0),
         touched=np.zeros(n_link, np.int64),
+        by_share=Heap(np.zeros(n_link), np.zeros(n_link, np.int64), np.zeros(1, np.int64)),
+        head=np.zeros(n_link, np.int32),
         **{name: np.zeros(n_link) for name in names},
     )
     for path, weight, count in zip(paths, weights, counts, strict=True):
         for link in path:
             links.users[link] += weight * count
-    share_links(bandwidth, SAME_TIME, classes, links)
+    fill(bandwidth, classes, links)
     return classes.rate
 
 
@@ -53,22 +62,24 @@ def cases(draw):
     return paths, weights, counts, bandwidth
 
 
-@given(cases())
+@pytest.mark.parametrize("fill", [at_once, fill_in_order])
+@given(case=cases())
 @settings(max_examples=300, deadline=None)
-def test_rates_are_those_of_progressive_filling(case):
+def test_rates_are_those_of_progressive_filling(fill, case):
     paths, weights, counts, bandwidth = case
     flows = [path for path, count in zip(paths, counts, strict=True) for _ in range(count)]
     each = [weight for weight, count in zip(weights, counts, strict=True) for _ in range(count)]
     expected = max_min_rates(flows, each, bandwidth)
-    rates = np.repeat(solve(*case), counts)
+    rates = np.repeat(solve(fill, *case), counts)
     assert rates == pytest.approx([expected[f] for f in range(len(flows))], rel=1e-9)
 
 
-@given(cases())
+@pytest.mark.parametrize("fill", [at_once, fill_in_order])
+@given(case=cases())
 @settings(max_examples=200, deadline=None)
-def test_everyone_has_a_full_link_on_which_nobody_has_more_for_his_weight(case):
+def test_everyone_has_a_full_link_on_which_nobody_has_more_for_his_weight(fill, case):
     paths, weights, counts, bandwidth = case
-    per_weight = solve(*case) / weights
+    per_weight = solve(fill, *case) / weights
     used = np.zeros(len(bandwidth))
     most = np.zeros(len(bandwidth))
     for path, weight, count, rate in zip(paths, weights, counts, per_weight, strict=True):
