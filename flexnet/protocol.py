@@ -6,7 +6,7 @@ __all__ = ["FLUID", "PACKET", "TCP", "Protocol"]
 
 
 class Protocol(NamedTuple):
-    """Protocol effects of FlexNetPacket (github.com/Flasew/ffsim-opera, branch ffsim).
+    """Protocol effects; what is said of FlexNetPacket was found by running it on graphs made for the purpose.
 
     Parameters
     ----------
@@ -24,10 +24,10 @@ class Protocol(NamedTuple):
         times this carries only size/g: a shortcut of the packet simulator, not of any network; 0 for never.
     rings_by_index : bool
         Rings of a flat network start at the server whose id is a member's *index* in its group, not at the member:
-        what FlexNetPacket does (section 3.3).  The same for the group of all servers; another ring for others.
+        what FlexNetPacket does.  The same for the group of all servers; another ring for others.
     by_server : bool
         All-reduces go through a parameter server instead of a ring: all members send everything to the first one
-        and, when that has all, it sends everything back (section 3.2, ``-ar ps``).
+        and, when that has all, it sends everything back (FlexNetPacket's ``-ar ps``).
     """
 
     packet_bytes: float

@@ -10,8 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.kernels.fair import ring_sizes, simulate_fair
+from flexnet.kernels.fair import simulate_fair
+from flexnet.kernels.fair_state import Classes, FairWork, Flows, Links, Queues, Rings
 from flexnet.kernels.fifo import flow_count, simulate_fifo
+from flexnet.kernels.heap import Heap
+from flexnet.kernels.rings import ring_sizes
 from flexnet.protocol import TCP, Protocol
 from flexnet.semantics import Semantics
 from flexnet.taskgraph import TaskArrays
@@ -85,13 +88,13 @@ class Timeline:
 class FifoWork(NamedTuple):
     """Scratch memory of `flexnet.kernels.fifo.simulate_fifo`."""
 
-    heap_time: Floats
-    heap_id: Ints
+    heap: Heap
     ready: Floats
     start: Floats
     end: Floats
     waiting: Ints
     left: Ints
+    n_flow: Ints
     flow_route: Ints
     flow_route_end: Ints
     flow_on_ring: npt.NDArray[np.bool_]
@@ -107,7 +110,7 @@ class FifoWork(NamedTuple):
 
 @dataclass(slots=True)
 class FifoSimulator:
-    """The original's link model (simulator.cc:1143 transfers, 1241 and 1827 all-reduces).
+    """The original's link model, see `flexnet.kernels.fifo`.
 
     Parameters
     ----------
@@ -165,13 +168,17 @@ class FifoSimulator:
             self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
             task, flow, group, link, server = self._room
             self._work = FifoWork(
-                heap_time=np.zeros(task + flow + group),
-                heap_id=np.zeros(task + flow + group, np.int64),
+                heap=Heap(
+                    times=np.zeros(task + flow + group),
+                    items=np.zeros(task + flow + group, np.int64),
+                    n=np.zeros(1, np.int64),
+                ),
                 ready=np.zeros(task),
                 start=np.zeros(task),
                 end=np.zeros(task),
                 waiting=np.zeros(task, np.int64),
                 left=np.zeros(task, np.int64),
+                n_flow=np.zeros(1, np.int64),
                 flow_route=np.zeros(flow, np.int64),
                 flow_route_end=np.zeros(flow, np.int64),
                 flow_on_ring=np.zeros(flow, np.bool_),
@@ -204,56 +211,6 @@ class LinkLoads:
     bytes: Floats
     peak: Floats
     carried: Floats
-
-
-class FairWork(NamedTuple):
-    """Scratch memory of `flexnet.kernels.fair.simulate_fair`."""
-
-    heap_time: Floats
-    heap_id: Ints
-    start: Floats
-    end: Floats
-    waiting: Ints
-    queue_ptr: Ints
-    queue_len: Ints
-    queue: Ints
-    queue_time: Floats
-    queue_rank: Ints
-    running: Ints
-    wake: Ints
-    server_load: Floats
-    group_class: Ints
-    first_ring: Ints
-    ring_count: Ints
-    path_class: npt.NDArray[np.int32]
-    class_begin: Ints
-    class_end: Ints
-    class_weight: Ints
-    class_rate: Floats
-    class_served: Floats
-    class_share: Floats
-    class_head: Ints
-    class_next_end: Floats
-    class_finish: Floats
-    class_since: Floats
-    class_listed: npt.NDArray[np.bool_]
-    class_hops: Ints
-    active: Ints
-    open: Ints
-    flow_bytes: Floats
-    flow_next: Ints
-    flow_item: Ints
-    flow_delay: Floats
-    ring_link: npt.NDArray[np.int32]
-    link_bytes: Floats
-    link_peak: Floats
-    link_carried: Floats
-    link_left: Floats
-    link_share: Floats
-    link_least: Floats
-    link_users: Floats
-    link_count: Floats
-    touched: Ints
 
 
 @dataclass(slots=True)
@@ -295,10 +252,8 @@ class FairSimulator:
     def link_loads(self, n_link: int) -> LinkLoads:
         """What the links of the network simulated last had to do, ``n_link`` of them."""
         assert self._work is not None
-        work = self._work
-        return LinkLoads(
-            work.link_bytes[:n_link].copy(), work.link_peak[:n_link].copy(), work.link_carried[:n_link].copy()
-        )
+        links = self._work.links
+        return LinkLoads(links.bytes[:n_link].copy(), links.peak[:n_link].copy(), links.carried[:n_link].copy())
 
     def _run(
         self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
@@ -315,7 +270,9 @@ class FairSimulator:
         n_path = len(network.route_ptr) - 1
         n_class = n_ring + min(len(tasks.kind), n_path)
         n_link = len(network.bandwidth)
-        work = self._reserve((len(tasks.kind), n_group, n_flow, n_class, n_inc, n_link, network.n_server, n_path))
+        work = self._reserve(
+            (len(tasks.kind), n_group, n_flow, n_class, n_inc + len(network.route), n_link, network.n_server, n_path)
+        )
         protocol = self.protocol
         seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
         return float(seconds), work
@@ -325,50 +282,66 @@ class FairSimulator:
             self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
             task, group, flow, n_class, inc, link, server, path = self._room
             self._work = FairWork(
-                heap_time=np.zeros(flow),
-                heap_id=np.zeros(flow, np.int64),
+                heap=Heap(times=np.zeros(flow), items=np.zeros(flow, np.int64), n=np.zeros(1, np.int64)),
                 start=np.zeros(task),
                 end=np.zeros(task),
                 waiting=np.zeros(task, np.int64),
-                queue_ptr=np.zeros(server + 1, np.int64),
-                queue_len=np.zeros(server, np.int64),
-                queue=np.zeros(task, np.int64),
-                queue_time=np.zeros(task),
-                queue_rank=np.zeros(task, np.int64),
-                running=np.zeros(server, np.int64),
-                wake=np.zeros(2 * task + server, np.int64),
+                queues=Queues(
+                    ptr=np.zeros(server + 1, np.int64),
+                    length=np.zeros(server, np.int64),
+                    task=np.zeros(task, np.int64),
+                    time=np.zeros(task),
+                    rank=np.zeros(task, np.int64),
+                    running=np.zeros(server, np.int64),
+                    wake=np.zeros(2 * task + server, np.int64),
+                    n_wake=np.zeros(1, np.int64),
+                ),
                 server_load=np.zeros(server),
-                group_class=self._group_class,
-                first_ring=np.zeros(group, np.int64),
-                ring_count=np.zeros(group, np.int64),
-                path_class=np.zeros(path, np.int32),
-                class_begin=np.zeros(n_class, np.int64),
-                class_end=np.zeros(n_class, np.int64),
-                class_weight=np.zeros(n_class, np.int64),
-                class_rate=np.zeros(n_class),
-                class_served=np.zeros(n_class),
-                class_share=np.zeros(n_class),
-                class_head=np.zeros(n_class, np.int64),
-                class_next_end=np.zeros(n_class),
-                class_finish=np.zeros(n_class),
-                class_since=np.zeros(n_class),
-                class_listed=np.zeros(n_class, np.bool_),
-                class_hops=np.zeros(n_class, np.int64),
-                active=np.zeros(n_class, np.int64),
-                open=np.zeros(n_class, np.int64),
-                flow_bytes=np.zeros(flow),
-                flow_next=np.zeros(flow, np.int64),
-                flow_item=np.zeros(flow, np.int64),
-                flow_delay=np.zeros(flow),
-                ring_link=np.zeros(inc, np.int32),
-                link_bytes=np.zeros(link),
-                link_peak=np.zeros(link if self.watch else 0),
-                link_carried=np.zeros(link if self.watch else 0),
-                link_left=np.zeros(link),
-                link_share=np.zeros(link),
-                link_least=np.zeros(link),
-                link_users=np.zeros(link),
-                link_count=np.zeros(link),
-                touched=np.zeros(link, np.int64),
+                rings=Rings(
+                    group_class=self._group_class, first=np.zeros(group, np.int64), n_class=np.zeros(group, np.int64)
+                ),
+                classes=Classes(
+                    n=np.zeros(1, np.int64),
+                    begin=np.zeros(n_class, np.int64),
+                    end=np.zeros(n_class, np.int64),
+                    link=np.zeros(inc, np.int32),
+                    hops=np.zeros(n_class, np.int64),
+                    weight=np.zeros(n_class),
+                    n_flow=np.zeros(n_class, np.int64),
+                    rate=np.zeros(n_class),
+                    served=np.zeros(n_class),
+                    since=np.zeros(n_class),
+                    head=np.zeros(n_class, np.int64),
+                    next_end=np.zeros(n_class),
+                    finish=np.zeros(n_class),
+                    narrowest=np.zeros(n_class),
+                    active=np.zeros(n_class, np.int64),
+                    n_active=np.zeros(1, np.int64),
+                    listed=np.zeros(n_class, np.bool_),
+                    open=np.zeros(n_class, np.int64),
+                    owner=np.zeros(inc, np.int32),
+                    after=np.zeros(inc, np.int32),
+                    of_path=np.zeros(path, np.int32),
+                ),
+                flows=Flows(
+                    n=np.zeros(1, np.int64),
+                    last_byte=np.zeros(flow),
+                    following=np.zeros(flow, np.int64),
+                    item=np.zeros(flow, np.int64),
+                    delay=np.zeros(flow),
+                ),
+                links=Links(
+                    bytes=np.zeros(link),
+                    peak=np.zeros(link if self.watch else 0),
+                    carried=np.zeros(link if self.watch else 0),
+                    users=np.zeros(link),
+                    unfrozen=np.zeros(link),
+                    left=np.zeros(link),
+                    share=np.zeros(link),
+                    least=np.zeros(link),
+                    touched=np.zeros(link, np.int64),
+                    by_share=Heap(times=np.zeros(link), items=np.zeros(link, np.int64), n=np.zeros(1, np.int64)),
+                    head=np.zeros(link, np.int32),
+                ),
             )
         return self._work

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.kernels.build import build_tasks
-from flexnet.problem import Problem
+from flexnet.problem import MAX_RANK, Problem
 from flexnet.strategy import Strategy
 
 __all__ = ["ALLREDUCE", "BACKWARD", "FORWARD", "NOMINAL_COMM", "Builder", "TaskArrays", "TaskGraph", "build"]
@@ -33,7 +33,7 @@ class TaskArrays(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskGraph:
-    """Tasks in the original's creation order (simulator.cc:801).
+    """Tasks in the original's creation order, see `flexnet.kernels.build`.
 
     Parameters
     ----------
@@ -173,8 +173,32 @@ def _refuse(bad: npt.NDArray[np.bool_], what: str) -> None:
         raise FlexNetError(f"task {int(np.flatnonzero(bad)[0])} {what}")
 
 
+class Box(NamedTuple):
+    """Which parts of a producer a consumer's part reads: int64 (MAX_RANK,) each.
+
+    Parameters
+    ----------
+    coordinate : of the consumer's part, among its parts
+    low, high : elements it reads
+    step : elements of the producer's parts
+    begin, last, at : first, last and present coordinate of the producer's part
+    """
+
+    coordinate: npt.NDArray[np.int64]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
+
+
 class Workspace(NamedTuple):
-    """Room for the largest task graph so far; `Builder` grows it."""
+    """Room for the largest task graph so far; `Builder` grows it.
+
+    Names as in `TaskArrays`; ``record_from`` and ``record_to`` are edges as they are found, ``first`` (n_op,) the
+    first task of every operator, ``fill`` and ``box`` scratch, and the numbers (1,) say how much is used.
+    """
 
     kind: npt.NDArray[np.int8]
     place: npt.NDArray[np.int32]
@@ -188,10 +212,16 @@ class Workspace(NamedTuple):
     group: npt.NDArray[np.int32]
     record_from: npt.NDArray[np.int32]
     record_to: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
     fill: npt.NDArray[np.int32]
+    box: Box
+    n_task: npt.NDArray[np.int64]
+    n_record: npt.NDArray[np.int64]
+    n_group: npt.NDArray[np.int64]
+    n_member: npt.NDArray[np.int64]
 
 
-def _workspace(n_task: int, n_record: int, n_group: int, n_member: int) -> Workspace:
+def _workspace(n_op: int, n_task: int, n_record: int, n_group: int, n_member: int) -> Workspace:
     return Workspace(
         kind=np.empty(n_task, np.int8),
         place=np.empty(n_task, np.int32),
@@ -205,7 +235,13 @@ def _workspace(n_task: int, n_record: int, n_group: int, n_member: int) -> Works
         group=np.empty(n_member, np.int32),
         record_from=np.empty(n_record, np.int32),
         record_to=np.empty(n_record, np.int32),
+        first=np.empty(n_op, np.int64),
         fill=np.empty(n_task, np.int32),
+        box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),
+        n_task=np.empty(1, np.int64),
+        n_record=np.empty(1, np.int64),
+        n_group=np.empty(1, np.int64),
+        n_member=np.empty(1, np.int64),
     )
 
 
@@ -214,9 +250,12 @@ class Builder:
     """Builds task graphs of one problem again and again in the same memory."""
 
     problem: Problem
-    _work: Workspace = field(default_factory=lambda: _workspace(1024, 4096, 64, 1024))
+    _work: Workspace = field(init=False)
     _strategy: Strategy | None = None
     _arrays: TaskArrays | None = None
+
+    def __post_init__(self) -> None:
+        self._work = _workspace(len(self.problem.arrays.rank), 1024, 4096, 64, 1024)
 
     def arrays(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of ``strategy``: views that are valid until the next call.
@@ -248,7 +287,7 @@ class Builder:
                     work.group[:n_member],
                 )
             grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
-            self._work = _workspace(*grown)
+            self._work = _workspace(len(work.first), *grown)
 
 
 def build(problem: Problem, strategy: Strategy) -> TaskGraph:

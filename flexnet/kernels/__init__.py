@@ -1,1 +1,1 @@
-"""Compiled loops.  Functions that call each other live in one file, or stale machine code would be reused."""
+"""Compiled loops.  Kernels that call kernels of other files are compiled with `flexnet.kernels.jit.kernel`."""

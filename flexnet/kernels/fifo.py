@@ -1,68 +1,21 @@
 """The original's event simulation: links serve whole messages first in, first out, cut through.
 
-Reference sections 4.3 (event loop and heap order), 4.5 (transfers) and 4.6 (all-reduces); the arithmetic follows the
-original operation for operation, because ties decide its cost.
+Event loop, transfers and all-reduces are those of simulator.cc:1570, 1143 and 1827 in FlexNet (all-reduces without
+rings: 1241); the arithmetic follows the original operation for operation, because ties decide its cost.  It orders
+events by time alone, so that its heap decides which of several at once comes first.
 """
 
 import numpy as np
-from numba import njit
+
+from flexnet.kernels.jit import inlined, kernel
+from flexnet.kernels.libstdcxx_heap import pop, push
 
 __all__ = ["flow_count", "simulate_fifo"]
 
-FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
-
-# Masking tells the compiler that an index is not negative, which spares Python's wrap-around: 20 % of the run time.
-INDEX = 0x7FFFFFFF
+NOMINAL_COMM, ALLREDUCE = 5, 6
 
 
-@njit(cache=True, error_model="numpy")
-def _push(times, ids, n, ready, item):  # type: ignore[no-untyped-def]
-    """libstdc++ push_heap: append, move up while the parent is strictly later."""
-    hole = n & INDEX
-    while hole > 0:
-        parent = ((hole - 1) >> 1) & INDEX
-        if not times[parent] > ready:
-            break
-        times[hole] = times[parent]
-        ids[hole] = ids[parent]
-        hole = parent
-    times[hole] = ready
-    ids[hole] = item
-    return n + 1
-
-
-@njit(cache=True, error_model="numpy")
-def _pop(times, ids, n):  # type: ignore[no-untyped-def]
-    """libstdc++ pop_heap of the root (read it before): walk the hole to a leaf, ties right, then sift up."""
-    n -= 1
-    ready = times[n]
-    item = ids[n]
-    hole = 0
-    child = 2
-    while child < n:
-        child = (child - (times[child] > times[child - 1])) & INDEX  # no branch: 40 % of the run time
-        times[hole] = times[child]
-        ids[hole] = ids[child]
-        hole = child
-        child = 2 * child + 2
-    if child == n:  # a lone left child
-        child -= 1
-        times[hole] = times[child]
-        ids[hole] = ids[child]
-        hole = child
-    while hole > 0:
-        parent = ((hole - 1) >> 1) & INDEX
-        if not times[parent] > ready:
-            break
-        times[hole] = times[parent]
-        ids[hole] = ids[parent]
-        hole = parent
-    times[hole] = ready
-    ids[hole] = item
-    return n
-
-
-@njit(cache=True, error_model="numpy")
+@kernel
 def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration and return when its last task ends, in milliseconds.
 
@@ -89,164 +42,215 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     float
         End of the last task; ``work.end`` and ``work.start`` hold every task's times.
     """
-    n_task = tasks.kind.shape[0]
-    n_server = network.n_server
+    heap, n_task = work.heap, tasks.kind.shape[0]
     latency = np.float64(np.float32(network.latency * 1e3))
-    kind, place, seconds, bytes_, n_pred = tasks.kind, tasks.place, tasks.seconds, tasks.bytes, tasks.n_pred
-    succ_ptr, succ, group_ptr, group = tasks.succ_ptr, tasks.succ, tasks.group_ptr, tasks.group
-    route_ptr, route_links = network.route_ptr, network.route
-    ring_ptr, ring_hops, ring_links = network.ring_ptr, network.ring_hops, network.ring_links
-    times, ids, ready, waiting = work.heap_time, work.heap_id, work.ready, work.waiting
-    task_start, task_end, task_left = work.start, work.end, work.left
-    flow_route, flow_route_end, flow_on_ring = work.flow_route, work.flow_route_end, work.flow_on_ring
-    flow_left, flow_ready, flow_collective = work.flow_left, work.flow_ready, work.flow_collective
-    collective_ready, collective_waiting = work.collective_ready, work.collective_waiting
-    link_free, server_free, bandwidth = work.link_free, work.server_free, work.link_bandwidth
-    for link in range(network.bandwidth.shape[0]):
-        bandwidth[link] = network.bandwidth[link] / 1e3
-    link_free[:] = 0.0
-    server_free[:] = 0.0
-    n_heap = 0
-    for t in range(n_task):
-        ready[t] = 0.0
-        waiting[t] = n_pred[t]
-        task_left[t] = bytes_[t]
-        if n_pred[t] == 0:
-            n_heap = _push(times, ids, n_heap, 0.0, t)
-    n_flow = 0
-    first_update = n_task + flow_route.shape[0]
+    # Items of the heap: tasks, flows of collectives, closings of collectives.
+    first_closing = n_task + work.flow_route.shape[0]
+    _clear_work(tasks, network, work)
     finish = 0.0
-    while n_heap > 0:
-        item = ids[0]
-        n_heap = _pop(times, ids, n_heap)
-        if item >= first_update:  # closes a collective on its first member's GPU
-            collective = item - first_update
-            server = group[group_ptr[collective]]
-            end = max(server_free[server], collective_ready[collective])
-            server_free[server] = end
-            finish = max(finish, end)
+    while heap.n[0] > 0:
+        item = pop(heap)
+        if item >= first_closing:
+            finish = max(finish, _close_collective(tasks, work, item - first_closing))
             continue
-        if item >= n_task or kind[item] == NOMINAL_COMM:
-            if item >= n_task:
-                flow = item - n_task
-                route = flow_route[flow]
-                stop = flow_route_end[flow]
-                on_ring = flow_on_ring[flow]
-                at = flow_ready[flow]
-                left = flow_left[flow]
-            else:
-                flow = -1
-                route = route_ptr[place[item]]
-                stop = route_ptr[place[item] + 1]
-                on_ring = False
-                at = ready[item]
-                left = task_left[item]
-            size = left
-            if segment_bytes > 0 and left > segment_bytes:
-                size = segment_bytes
-            begin = at
-            first_end = at
-            end = 0.0 if route == stop else at
-            for h in range(route, stop):
-                link = ring_links[h] if on_ring else route_links[h]
-                s = max(link_free[link], at)
-                if h == route:
-                    begin = s
-                at = s + latency
-                e = at + size / bandwidth[link]
-                link_free[link] = e
-                end = max(end, e)
-                if h == route:
-                    first_end = e
-            if size < left:
-                if flow >= 0:
-                    flow_left[flow] = left - size
-                    flow_ready[flow] = first_end
-                else:
-                    task_left[item] = left - size
-                    ready[item] = first_end
-                n_heap = _push(times, ids, n_heap, first_end, item)
-                continue
-            finish = max(finish, end)
-            if flow >= 0:
-                collective = flow_collective[flow]
-                collective_ready[collective] = max(collective_ready[collective], end)
-                collective_waiting[collective] -= 1
-                if collective_waiting[collective] == 0:
-                    n_heap = _push(times, ids, n_heap, collective_ready[collective], first_update + collective)
+        if item >= n_task:
+            sent, end = _send_flow(network, work, latency, segment_bytes, item, item - n_task)
+            if sent:
+                finish = max(finish, end)
+                _end_flow(work, item - n_task, end, first_closing)
                 if finish > limit:
                     return finish
-                continue
-            task_start[item] = begin
-            task_end[item] = end
-        elif kind[item] == ALLREDUCE:
-            collective = place[item]
-            start = group_ptr[collective]
-            n = group_ptr[collective + 1] - start
-            at = ready[item] + seconds[item] * 1e3
-            task_start[item] = ready[item]
-            task_end[item] = at
-            if n == 1:
-                if keep_lone_sync:
-                    finish = max(finish, at)
-                continue
-            collective_ready[collective] = 0.0
-            first_ring = ring_ptr[n]
-            n_ring = ring_ptr[n + 1] - first_ring
-            share = 2.0 * (n - 1) / n * bytes_[item]
-            if n_ring > 0:
-                size = int(np.ceil(share / n_ring))
-                collective_waiting[collective] = n * n_ring
-                for m in range(n):
-                    member = group[start + m]
-                    for r in range(first_ring, first_ring + n_ring):
-                        hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
-                        flow_route[n_flow] = ring_hops[r] + member * hops
-                        flow_route_end[n_flow] = flow_route[n_flow] + hops
-                        flow_on_ring[n_flow] = True
-                        flow_left[n_flow] = size
-                        flow_ready[n_flow] = at
-                        flow_collective[n_flow] = collective
-                        n_heap = _push(times, ids, n_heap, at, n_task + n_flow)
-                        n_flow += 1
-            else:
-                size = int(share)
-                collective_waiting[collective] = n
-                m = 0
-                for _ in range(n):
-                    to = (m + directions[collective] + n) % n
-                    pair = group[start + m] * n_server + group[start + to]
-                    flow_route[n_flow] = route_ptr[pair]
-                    flow_route_end[n_flow] = route_ptr[pair + 1]
-                    flow_on_ring[n_flow] = False
-                    flow_left[n_flow] = size
-                    flow_ready[n_flow] = at
-                    flow_collective[n_flow] = collective
-                    n_heap = _push(times, ids, n_heap, at, n_task + n_flow)
-                    n_flow += 1
-                    m = to
             continue
+        if tasks.kind[item] == ALLREDUCE:
+            alone, end = _start_collective(tasks, network, directions, work, item)
+            if alone and keep_lone_sync:
+                finish = max(finish, end)
+            continue
+        if tasks.kind[item] == NOMINAL_COMM:
+            sent, end = _send_transfer(tasks, network, work, latency, segment_bytes, item)
+            if not sent:
+                continue
         else:
-            server = place[item]
-            start_time = max(server_free[server], ready[item])
-            end = start_time + np.float64(np.float32(seconds[item] * 1e3))
-            server_free[server] = end
-            task_start[item] = start_time
-            task_end[item] = end
-            finish = max(finish, end)
+            end = _compute(tasks, work, item)
+        finish = max(finish, end)
         if finish > limit:
             return finish
-        for p in range(succ_ptr[item], succ_ptr[item + 1]):
-            nxt = succ[p]
-            if end > ready[nxt]:
-                ready[nxt] = end
-            waiting[nxt] -= 1
-            if waiting[nxt] == 0:
-                n_heap = _push(times, ids, n_heap, ready[nxt], nxt)
+        _release_successors(tasks, work, item, end)
     return finish
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
+def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Nothing has begun but what waits for nothing."""
+    for link in range(network.bandwidth.shape[0]):
+        work.link_bandwidth[link] = network.bandwidth[link] / 1e3
+    work.link_free[:] = 0.0
+    work.server_free[:] = 0.0
+    work.heap.n[0] = 0
+    work.n_flow[0] = 0
+    for task in range(tasks.kind.shape[0]):
+        work.ready[task] = 0.0
+        work.waiting[task] = tasks.n_pred[task]
+        work.left[task] = tasks.bytes[task]
+        if tasks.n_pred[task] == 0:
+            push(work.heap, 0.0, task)
+
+
+@inlined
+def _compute(tasks, work, task):  # type: ignore[no-untyped-def]
+    """Run a task as soon as its server is free; return its end."""
+    server = tasks.place[task]
+    start = max(work.server_free[server], work.ready[task])
+    end = start + np.float64(np.float32(tasks.seconds[task] * 1e3))
+    work.server_free[server] = end
+    work.start[task] = start
+    work.end[task] = end
+    return end
+
+
+@inlined
+def _release_successors(tasks, work, task, end):  # type: ignore[no-untyped-def]
+    """Let the tasks begin that waited for this one last."""
+    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        following = tasks.succ[p]
+        if end > work.ready[following]:
+            work.ready[following] = end
+        work.waiting[following] -= 1
+        if work.waiting[following] == 0:
+            push(work.heap, work.ready[following], following)
+
+
+@inlined
+def _send(work, latency, links, route, stop, at, size):  # type: ignore[no-untyped-def]
+    """Send one message over ``links[route:stop]``; return when the first link begins, and it and all have ended."""
+    begin = at
+    first_end = at
+    end = 0.0 if route == stop else at
+    for h in range(route, stop):
+        link = links[h]
+        s = max(work.link_free[link], at)
+        if h == route:
+            begin = s
+        at = s + latency
+        e = at + size / work.link_bandwidth[link]
+        work.link_free[link] = e
+        end = max(end, e)
+        if h == route:
+            first_end = e
+    return begin, first_end, end
+
+
+@inlined
+def _message_bytes(left, segment_bytes):  # type: ignore[no-untyped-def]
+    """Size of the next message of what is left."""
+    return segment_bytes if segment_bytes > 0 and left > segment_bytes else left
+
+
+@inlined
+def _send_transfer(tasks, network, work, latency, segment_bytes, task):  # type: ignore[no-untyped-def]
+    """Send a transfer's next message; return whether it was the last, and its end."""
+    route, stop = network.route_ptr[tasks.place[task]], network.route_ptr[tasks.place[task] + 1]
+    size = _message_bytes(work.left[task], segment_bytes)
+    begin, first_end, end = _send(work, latency, network.route, route, stop, work.ready[task], size)
+    if size < work.left[task]:
+        work.left[task] -= size
+        work.ready[task] = first_end
+        push(work.heap, first_end, task)
+        return False, end
+    work.start[task] = begin
+    work.end[task] = end
+    return True, end
+
+
+@inlined
+def _send_flow(network, work, latency, segment_bytes, item, flow):  # type: ignore[no-untyped-def]
+    """Send the next message of a collective's flow; return whether it was the last, and its end."""
+    links = network.ring_links if work.flow_on_ring[flow] else network.route
+    route, stop = work.flow_route[flow], work.flow_route_end[flow]
+    size = _message_bytes(work.flow_left[flow], segment_bytes)
+    _, first_end, end = _send(work, latency, links, route, stop, work.flow_ready[flow], size)
+    if size < work.flow_left[flow]:
+        work.flow_left[flow] -= size
+        work.flow_ready[flow] = first_end
+        push(work.heap, first_end, item)
+        return False, end
+    return True, end
+
+
+@inlined
+def _end_flow(work, flow, end, first_closing):  # type: ignore[no-untyped-def]
+    """Close the collective of a flow that has ended if it was the last."""
+    collective = work.flow_collective[flow]
+    work.collective_ready[collective] = max(work.collective_ready[collective], end)
+    work.collective_waiting[collective] -= 1
+    if work.collective_waiting[collective] == 0:
+        push(work.heap, work.collective_ready[collective], first_closing + collective)
+
+
+@inlined
+def _close_collective(tasks, work, collective):  # type: ignore[no-untyped-def]
+    """A task without run time on the first member's server ends a collective; return its end."""
+    server = tasks.group[tasks.group_ptr[collective]]
+    end = max(work.server_free[server], work.collective_ready[collective])
+    work.server_free[server] = end
+    return end
+
+
+@inlined
+def _add_flow(work, collective, on_ring, route, stop, size, ready, first_flow):  # type: ignore[no-untyped-def]
+    """Add a flow over links ``route`` to ``stop``, of the topology's rings or of routes."""
+    flow = work.n_flow[0]
+    work.n_flow[0] += 1
+    work.flow_route[flow] = route
+    work.flow_route_end[flow] = stop
+    work.flow_on_ring[flow] = on_ring
+    work.flow_left[flow] = size
+    work.flow_ready[flow] = ready
+    work.flow_collective[flow] = collective
+    push(work.heap, ready, first_flow + flow)
+
+
+@inlined
+def _start_collective(tasks, network, directions, work, task):  # type: ignore[no-untyped-def]
+    """After its intra-server part, expand an all-reduce to flows, one for every member and ring.
+
+    Returns whether there is one member only, and the end of that part.
+    """
+    n_task, n_server = tasks.kind.shape[0], network.n_server
+    ring_ptr, ring_hops = network.ring_ptr, network.ring_hops
+    collective = tasks.place[task]
+    start = tasks.group_ptr[collective]
+    n = tasks.group_ptr[collective + 1] - start
+    at = work.ready[task] + tasks.seconds[task] * 1e3
+    work.start[task] = work.ready[task]
+    work.end[task] = at
+    if n > 1:
+        work.collective_ready[collective] = 0.0
+        n_ring = ring_ptr[n + 1] - ring_ptr[n]
+        work.collective_waiting[collective] = n * max(n_ring, 1)
+        share = 2.0 * (n - 1) / n * tasks.bytes[task]
+        if n_ring > 0:
+            size = int(np.ceil(share / n_ring))
+            for m in range(n):
+                member = tasks.group[start + m]
+                for r in range(ring_ptr[n], ring_ptr[n + 1]):
+                    hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
+                    route = ring_hops[r] + member * hops
+                    _add_flow(work, collective, True, route, route + hops, size, at, n_task)
+        else:
+            size = int(share)
+            m = 0
+            for _ in range(n):
+                to = (m + directions[collective] + n) % n
+                pair = tasks.group[start + m] * n_server + tasks.group[start + to]
+                _add_flow(
+                    work, collective, False, network.route_ptr[pair], network.route_ptr[pair + 1], size, at, n_task
+                )
+                m = to
+    return n == 1, at
+
+
+@kernel
 def flow_count(tasks, network):  # type: ignore[no-untyped-def]
     """Number of flows all collectives expand to: one for every member and ring."""
     n_flow = 0
