@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.options import DefaultOptions
 
 __all__ = ["inlined", "kernel"]
 
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 
 # Without Numba's runtime references are not counted.  For structs of arrays that takes longer than all else: replays
-# are 4 to 19 times slower with it, and compiling them takes 37 s instead of 15.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+# are 4 to 19 times slower with it, and compiling them takes 37 s instead of 15.  The option is not a documented one (as
+# of 0.60 to 0.68); should it go, kernels are only slow.
+OPTIONS: dict[str, Any] = {"error_model": "numpy"} | ({"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {})
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

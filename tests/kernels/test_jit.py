@@ -34,3 +34,8 @@ def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_changes(tmp
     assert run(1) == (20, 0)
     assert run(1) == (20, 1)
     assert run(100) == (1010, 0)
+
+
+def test_references_are_not_counted():
+    """This numba still has the option without which replays are several times slower."""
+    assert jit.OPTIONS["_nrt"] is False
