@@ -8,12 +8,11 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.kernels.build import build_tasks
+from flexnet.kernels.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.problem import MAX_RANK, Problem
 from flexnet.strategy import Strategy
 
 __all__ = ["ALLREDUCE", "BACKWARD", "FORWARD", "NOMINAL_COMM", "Builder", "TaskArrays", "TaskGraph", "build"]
-
-FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
 
 
 class TaskArrays(NamedTuple):

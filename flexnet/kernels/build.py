@@ -6,10 +6,9 @@ blocks, one per operator and one per operator edge.
 """
 
 from flexnet.kernels.jit import inlined, kernel
+from flexnet.kernels.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 
 __all__ = ["build_tasks"]
-
-FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE = 0, 1, 5, 6
 
 
 @kernel

@@ -18,10 +18,9 @@ from flexnet.kernels.link_loads import load_links
 from flexnet.kernels.maxmin import share_links
 from flexnet.kernels.rings import lay_out_rings, ring_rounds
 from flexnet.kernels.server_queues import enqueue, start_waiting, wake
+from flexnet.kernels.task_kinds import BACKWARD, NOMINAL_COMM
 
 __all__ = ["simulate_fair"]
-
-BACKWARD, NOMINAL_COMM = 1, 5
 
 # Events; the number of one is this times the number of tasks plus the task.
 TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3

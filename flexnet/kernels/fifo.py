@@ -9,10 +9,9 @@ import numpy as np
 
 from flexnet.kernels.jit import inlined, kernel
 from flexnet.kernels.libstdcxx_heap import pop, push
+from flexnet.kernels.task_kinds import ALLREDUCE, NOMINAL_COMM
 
 __all__ = ["flow_count", "simulate_fifo"]
-
-NOMINAL_COMM, ALLREDUCE = 5, 6
 
 
 @kernel

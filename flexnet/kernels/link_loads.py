@@ -2,10 +2,9 @@
 
 from flexnet.kernels.jit import kernel
 from flexnet.kernels.rings import ring_rounds
+from flexnet.kernels.task_kinds import BACKWARD, NOMINAL_COMM
 
 __all__ = ["load_links"]
-
-BACKWARD, NOMINAL_COMM = 1, 5
 
 
 @kernel
