@@ -7,7 +7,7 @@ from flexnet.atomic import check_writable
 from flexnet.config import ProfileConfig
 from flexnet.errors import FlexNetError
 from flexnet.measurement import write_measurement
-from flexnet.parts import Cuts, plan_shapes
+from flexnet.parts import plan_shapes
 from flexnet.progress import Display, say, warn
 from flexnet.provenance import installed_version, printable
 from flexnet.roofline import roofline_table
@@ -54,11 +54,12 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
     shapes = plan_shapes(config.graph, config.cuts)
     _require_torch(config.device)
 
-    from flexnet.profiler.devices import open_device
+    from flexnet.profiler.cpu import Cpu
+    from flexnet.profiler.cuda import Cuda
     from flexnet.profiler.journal import Journal, journal_path
-    from flexnet.profiler.measure import Job, Step, how_well_known, measure_all, table_from
+    from flexnet.profiler.measure import Job, Step, how_well_known, measure_all, table_from, throttled
 
-    device = open_device(config.device, config.dtype)
+    device = Cpu(config.dtype) if config.device == "cpu" else Cuda(config.dtype)
     job = Job(shapes, config.cuts.n_server, config.cuts.big_gpu, config.time_cap)
     journal = Journal(journal_path(config.output), {**_identity(config), **device.identity()})
     journal.open(resume=config.resume)
@@ -83,13 +84,15 @@ def _measure(config: ProfileConfig, command_line: list[str]) -> int:
         display.clear()
         say(f"interrupted: {len(journal.found)} of {n_config} configs are kept in {journal.path}; go on with --resume")
         return 130
-    display.clear()
+    finally:
+        display.clear()
     table, details = table_from(job, config.graph, journal, device)
     provenance = {
         **_provenance(config, command_line),
         **device.provenance(),
+        "throttled": throttled(journal),
         "time_cap_s": config.time_cap,
-        "profile_s": round(time.monotonic() - start, 1),
+        "profile_s": round(sum(measured.took for measured in journal.found.values()), 1),
     }
     try:
         write_measurement(config.output, table, provenance=provenance, details=details)
@@ -131,8 +134,9 @@ def _provenance(config: ProfileConfig, command_line: list[str]) -> dict[str, obj
 
 def _identity(config: ProfileConfig) -> dict[str, object]:
     """What the measurements of a profile hang on, beside the device."""
-    cuts: Cuts = config.cuts
+    cuts = config.cuts
     return {
+        "flexnet": installed_version("flexnet"),
         "model": config.graph.name,
         "model_flags": dict(config.model_flags),
         "batch_size": config.graph.batch_size,
@@ -141,4 +145,5 @@ def _identity(config: ProfileConfig) -> dict[str, object]:
         "parameter_parallel": cuts.parameter_parallel,
         "attribute_parallel": cuts.attribute_parallel,
         "max_local": cuts.max_local,
+        "time_cap_s": config.time_cap,
     }

@@ -38,6 +38,6 @@ def test_help_names_every_choice(options: tuple[Option, ...], flag: str, names: 
 
 def test_devices_know_every_arithmetic() -> None:
     pytest.importorskip("torch")
-    from flexnet.profiler.devices import DTYPES
+    from flexnet.profiler.device import DTYPES
 
     assert tuple(DTYPES) == DTYPE_NAMES

@@ -1,13 +1,15 @@
-"""The journal of a profile: each measurement on a line of its own, on disk before the next is made."""
+"""The journal of a profile: each measurement on a line of its own, written before the next is made."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from flexnet.errors import FlexNetError
+from flexnet.input_files import read_regular
 
 __all__ = ["Journal", "Measured", "journal_path"]
 
@@ -24,8 +26,10 @@ class Measured:
         Seconds; backward is 0 where there is no backward pass.
     memory : int
         Bytes.
+    took : float
+        Seconds all of it took.
     detail : Mapping
-        Spreads, repeats, notes: what the file says beside the record.
+        Spreads, repeats, notes, clocks: what the file says beside the record.
     """
 
     shape: str
@@ -33,7 +37,8 @@ class Measured:
     forward: float
     backward: float
     memory: int
-    detail: Mapping[str, object]
+    took: float
+    detail: Mapping[str, Any]
 
 
 def journal_path(output: Path) -> Path:
@@ -54,10 +59,15 @@ class Journal:
     path : Path
     identity : Mapping
         What the measurements hang on; a journal of another identity is not continued.
+    refused : dict
+        Shape and degrees of configs on which the device failed, to the reason.
+    found : dict
+        Shape and degrees of configs to their measurements.
     """
 
     path: Path
     identity: Mapping[str, object]
+    refused: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
     found: dict[tuple[str, tuple[int, ...]], Measured] = field(default_factory=dict)
 
     def open(self, *, resume: bool) -> None:
@@ -69,16 +79,16 @@ class Journal:
             If there is a journal and it is not to be continued, or it is of another profile, or cannot be read.
         """
         if not self.path.exists():
-            self._append({"format": "flexnet-profile-journal", "version": 1, **self.identity}, mode="wb")
+            self._append(self._head(), mode="wb")
             return
         try:
-            content = self.path.read_bytes()
+            content = read_regular(self.path)
         except OSError as error:
             raise FlexNetError(f"cannot read {self.path}: {error.strerror or error}") from None
         lines = content.split(b"\n")
         whole = len(content) - len(lines.pop())  # a line that was cut off while it was written does not count
         if not whole:  # it ended before the first line was written
-            self._append({"format": "flexnet-profile-journal", "version": 1, **self.identity}, mode="wb")
+            self._append(self._head(), mode="wb")
             return
         if not resume:
             raise FlexNetError(
@@ -91,12 +101,16 @@ class Journal:
                 raise ValueError("its first line is no object")
             self._check(head)
             for record in records:
+                if "refused" in record:
+                    self.refused[record["shape"], tuple(record["degrees"])] = str(record["refused"])
+                    continue
                 measured = Measured(
                     record["shape"],
                     tuple(record["degrees"]),
                     float(record["forward"]),
                     float(record["backward"]),
                     int(record["memory"]),
+                    float(record["took"]),
                     dict(record["detail"]),
                 )
                 self.found[measured.shape, measured.degrees] = measured
@@ -122,10 +136,22 @@ class Journal:
             "forward": measured.forward,
             "backward": measured.backward,
             "memory": measured.memory,
+            "took": round(measured.took, 3),
             "detail": measured.detail,
         }
         self._append(record, mode="ab")
         self.found[measured.shape, measured.degrees] = measured
+
+    def refuse(self, shape: str, degrees: tuple[int, ...], reason: str) -> None:
+        """Note that the device failed on a config, so that it is left out when the profile goes on.
+
+        Raises
+        ------
+        FlexNetError
+            If it cannot be written.
+        """
+        self._append({"shape": shape, "degrees": degrees, "refused": reason}, mode="ab")
+        self.refused[shape, degrees] = reason
 
     def remove(self) -> None:
         """Remove the file: everything is in the measurement file."""
@@ -139,8 +165,11 @@ class Journal:
             kept = f"; {len(self.found)} measurements are kept there, go on with --resume" if self.found else ""
             raise FlexNetError(f"cannot write {self.path}: {error.strerror or error}{kept}") from None
 
+    def _head(self) -> dict[str, object]:
+        return {"format": "flexnet-profile-journal", "version": 2, **self.identity}
+
     def _check(self, head: Mapping[str, object]) -> None:
-        for name, value in self.identity.items():
+        for name, value in self._head().items():
             if head.get(name) != orjson.loads(orjson.dumps(value)):
                 raise FlexNetError(
                     f"{self.path} cannot be continued: its {name.replace('_', ' ')} is {str(head.get(name))[:200]} "

@@ -1,7 +1,9 @@
 """Measures every config of every shape of a model, one after the other."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from flexnet.costs import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
@@ -9,14 +11,14 @@ from flexnet.graph import ModelGraph, Operator, OpType
 from flexnet.machine import GPUS
 from flexnet.memory import required_bytes
 from flexnet.parts import Shape, part_of, tables_of
-from flexnet.profiler.devices import Cuda, Device, is_out_of_memory
+from flexnet.profiler.device import Device, Ran, first_line, is_out_of_memory
 from flexnet.profiler.journal import Journal, Measured
 from flexnet.profiler.operators import Work, make_work
-from flexnet.profiler.timing import TARGET, Timing
+from flexnet.profiler.timing import TARGET
 from flexnet.roofline import part_seconds
 from flexnet.units import s_to_ms
 
-__all__ = ["Job", "Step", "how_well_known", "measure_all", "table_from"]
+__all__ = ["Job", "Step", "how_well_known", "measure_all", "table_from", "throttled"]
 
 _SETUP_S = 0.1  # what a config takes beside its passes; only for the time left
 _FEWEST_ROWS = 1024
@@ -101,13 +103,21 @@ def measure_all(
             continue
         done += weight
         text = f"{shape.op.key} {config_text(degrees)}"
+        where = f"{shape.op.key} with config {config_text(degrees)}"
         try:
+            if (shape.name, degrees) in journal.refused:
+                raise _LeftOutError(f"{device.name} failed on it before ({journal.refused[shape.name, degrees]})")
             measured = _measure(shape, degrees, part, job.cap, device)
         except _LeftOutError as error:
-            where = f"{shape.op.key} with config {config_text(degrees)}"
             if job.is_start(shape, degrees):
                 raise FlexNetError(f"{where}, which every search starts from, cannot be measured: {error}") from None
             warn(f"left out {where}: {error}")
+        except _DeviceFailedError as error:
+            journal.refuse(shape.name, degrees, str(error))
+            raise FlexNetError(
+                f"{device.name} failed on {where}: {error}; everything before it is kept in {journal.path}, "
+                "go on without it by --resume"
+            ) from None
         else:
             journal.add(measured)
             text += f": forward {s_to_ms(measured.forward):.4g} ms, backward {s_to_ms(measured.backward):.4g} ms"
@@ -116,7 +126,7 @@ def measure_all(
 
 def table_from(
     job: Job, graph: ModelGraph, journal: Journal, device: Device
-) -> tuple[CostTable, dict[tuple[str, tuple[int, ...]], dict[str, object]]]:
+) -> tuple[CostTable, dict[tuple[str, tuple[int, ...]], dict[str, Any]]]:
     """Make the cost table of what was measured, and what its file says of each config."""
     entries = {
         place: Entry(m.degrees, held_seconds(s_to_ms(m.forward)), held_seconds(s_to_ms(m.backward)), m.memory)
@@ -139,8 +149,18 @@ def how_well_known(journal: Journal) -> str:
     return text if len(known) == len(spreads) else f"{text}; {len(spreads) - len(known)} passes ran only once"
 
 
+def throttled(journal: Journal) -> list[str]:
+    """What held clocks down, as far as it was looked at."""
+    looked = [m.detail["clocks"] for m in journal.found.values() if "clocks" in m.detail]
+    return sorted({reason for clocks in looked for reason in clocks["throttled"] or ()})
+
+
 class _LeftOutError(Exception):
     """Why a config cannot be measured."""
+
+
+class _DeviceFailedError(Exception):
+    """Why nothing runs on the device any more."""
 
 
 def _measure(shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float, device: Device) -> Measured:
@@ -151,42 +171,45 @@ def _measure(shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float,
         raise _LeftOutError(f"it needs {_needed(part, device) / 1e9:.1f} GB and {free / 1e9:.1f} GB are free")
 
     def make() -> Work:
-        name = "cuda" if isinstance(device, Cuda) else "cpu"
-        return make_work(part, device=name, dtype=device.dtype, table_rows=rows)
+        return make_work(part, device=device.torch_device, dtype=device.dtype, table_rows=rows)
 
+    began = time.monotonic()
     try:
-        forward, backward, peak, notes = device.run(make, cap)
+        ran = device.run(make, cap)
     except (RuntimeError, MemoryError, NotImplementedError) as error:
         if is_out_of_memory(error):
             raise _LeftOutError(
                 f"it needs about {_needed(part, device) / 1e9:.1f} GB and does not fit the memory of {device.name} "
                 f"({free / 1e9:.1f} GB free)"
             ) from None
-        reason = str(error).strip().partition("\n")[0][:200]
-        if "CUDA error" in reason:  # nothing runs any more after one of those
-            where = f"{shape.op.key} with config {config_text(degrees)}"
-            raise FlexNetError(f"{device.name} failed on {where}: {reason}; go on with --resume") from None
-        raise _LeftOutError(f"{device.name} refuses it ({reason})") from None
-    memory = required_bytes(part, 1) * device.element_bytes // 4 if peak is None else peak
-    if peak is not None and rows is not None:
+        if device.is_alive():
+            raise _LeftOutError(f"{device.name} refuses it ({first_line(error)})") from None
+        raise _DeviceFailedError(first_line(error)) from None
+    memory = required_bytes(part, 1) * device.element_bytes // 4 if ran.peak is None else ran.peak
+    if ran.peak is not None and rows is not None:
         memory += (part.weights[0].dims[1] - min(rows, part.weights[0].dims[1])) * _row_bytes(part, device)
     return Measured(
         shape.name,
         degrees,
-        forward.seconds,
-        0.0 if backward is None else backward.seconds,
+        ran.forward.seconds,
+        0.0 if ran.backward is None else ran.backward.seconds,
         memory,
-        _detail(forward, backward, notes),
+        time.monotonic() - began,
+        _detail(ran),
     )
 
 
-def _detail(forward: Timing, backward: Timing | None, notes: Sequence[str]) -> dict[str, object]:
-    detail: dict[str, object] = {}
-    for name, timing in (("fw", forward), ("bw", backward)):
+def _detail(ran: Ran) -> dict[str, Any]:
+    detail: dict[str, Any] = {}
+    for name, timing in (("fw", ran.forward), ("bw", ran.backward)):
         if timing is not None:
             spread = None if timing.spread is None else round(timing.spread, 5)
             detail |= {f"{name}_spread": spread, f"{name}_repeats": timing.repeats}
-    return {**detail, "note": "; ".join(notes)} if notes else detail
+    if ran.notes:
+        detail["note"] = "; ".join(ran.notes)
+    if ran.clocks is not None:
+        detail["clocks"] = dict(ran.clocks)
+    return detail
 
 
 def _needed(part: Operator, device: Device) -> int:

@@ -53,26 +53,39 @@ class Work:
     note: str = ""
     _outputs: Tensors = ()
     _gradients: Tensors = ()
+    _given: frozenset[int] = frozenset()
 
     def forward(self) -> None:
         """Run the forward pass; it leaves what the backward pass needs."""
-        self._outputs = ()  # freed before the next are made
+        self.clear()
         self._outputs = self.compute(self.inputs, self.weights)
+
+    def clear(self) -> None:
+        """Free what the last passes made."""
+        self._outputs = self._gradients = ()
 
     def start_backward(self) -> bool:
         """Make the gradients of the outputs of the last forward pass; False if there is no backward pass."""
         self._gradients = tuple(torch.ones_like(y) for y in self._outputs if y.requires_grad)
+        self._given = frozenset(dy.untyped_storage().data_ptr() for dy in self._gradients)
         return bool(self._gradients)
 
     def backward(self) -> None:
-        """Run the backward pass to all inputs and weights (data, too, has a gradient, as in the original)."""
-        torch.autograd.grad(
+        """Run the backward pass to all inputs and weights (data, too, has a gradient, as in the original).
+
+        A gradient that only is a part of a given one, as of a sum or a concatenation, is copied, as in the original;
+        PyTorch leaves that to whoever reads it.
+        """
+        gradients = torch.autograd.grad(
             [y for y in self._outputs if y.requires_grad],
             [x for x in (*self.inputs, *self.weights) if x.requires_grad],
             self._gradients,
             retain_graph=True,
             allow_unused=True,
         )
+        for dx in gradients:
+            if dx is not None and not dx.is_sparse and dx.untyped_storage().data_ptr() in self._given:
+                dx.clone(memory_format=torch.contiguous_format)
 
     @property
     def outputs(self) -> Tensors:

@@ -3,8 +3,8 @@ import pytest
 from flexnet.errors import FlexNetError
 from flexnet.profiler.journal import Journal, Measured, journal_path
 
-ONE = Measured("Flat@4x8>4x8", (1, 2), 1e-3, 2e-3, 64, {"fw_repeats": 5})
-TWO = Measured("Flat@4x8>4x8", (1, 4), 5e-4, 1e-3, 32, {"note": "x"})
+ONE = Measured("Flat@4x8>4x8", (1, 2), 1e-3, 2e-3, 64, 0.25, {"fw_repeats": 5})
+TWO = Measured("Flat@4x8>4x8", (1, 4), 5e-4, 1e-3, 32, 0.5, {"note": "x"})
 
 
 def started(tmp_path, identity=None, resume=False):
@@ -21,6 +21,22 @@ def test_what_was_added_is_read_back(tmp_path):
     assert list(again.found.values()) == [ONE, TWO]
     again.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_device_failed_on_is_kept_too(tmp_path):
+    journal = started(tmp_path)
+    journal.add(ONE)
+    journal.refuse("Flat@4x8>4x8", (1, 4), "illegal access")
+    again = started(tmp_path, resume=True)
+    assert again.refused == {("Flat@4x8>4x8", (1, 4)): "illegal access"}
+    assert list(again.found.values()) == [ONE]
+
+
+def test_a_journal_of_another_version_is_not_continued(tmp_path):
+    journal = started(tmp_path)
+    journal.path.write_bytes(journal.path.read_bytes().replace(b'"version":2', b'"version":1'))
+    with pytest.raises(FlexNetError, match="its version is 1 and that of this profile 2"):
+        started(tmp_path, resume=True)
 
 
 def test_a_line_cut_off_does_not_count(tmp_path):

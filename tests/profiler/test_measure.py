@@ -12,18 +12,19 @@ from flexnet.profiler.journal import Journal, Measured
 from flexnet.profiler.timing import Timing
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from  # noqa: E402
+from flexnet.profiler.device import Ran  # noqa: E402
+from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from, throttled  # noqa: E402
 
 
 class FakeDevice:
     """Says a second for each megabyte, and refuses what is larger than its memory."""
 
-    name = "cuda"
+    name, torch_device = "cuda", "cpu"
     element_bytes = 4
     dtype = torch.float32
 
     def __init__(self, memory=10**9, fail=None, fail_rows=None):
-        self.memory, self.fail, self.fail_rows, self.ran = memory, fail, fail_rows, []
+        self.memory, self.fail, self.fail_rows, self.ran, self.alive = memory, fail, fail_rows, [], True
 
     def free_bytes(self):
         return self.memory
@@ -37,7 +38,12 @@ class FakeDevice:
             raise torch.OutOfMemoryError("CUDA out of memory")
         self.ran.append(size)
         backward = Timing(2e-6 * size, None, 1) if any(x.requires_grad for x in work.inputs) else None
-        return Timing(1e-6 * size, 0.01, 7), backward, 2 * size, [work.note] if work.note else []
+        return Ran(Timing(1e-6 * size, 0.01, 7), backward, 2 * size, (work.note,) if work.note else (), self.clocks)
+
+    clocks = None
+
+    def is_alive(self):
+        return self.alive
 
 
 def mlp(batch=64):
@@ -49,6 +55,7 @@ def mlp(batch=64):
 def profile(tmp_path, graph, device, n_server=4):
     shapes = plan_shapes(graph, Cuts(n_server))
     job = Job(shapes, n_server, 0, 0.1)
+    tmp_path.mkdir(exist_ok=True)
     journal = Journal(tmp_path / "j", {})
     journal.open(resume=True)
     steps, warnings = [], []
@@ -84,7 +91,7 @@ def test_every_shape_is_measured_once(tmp_path):
 def test_times_that_spread_are_told(tmp_path):
     journal = Journal(tmp_path / "j", {})
     for i, spread in enumerate((0.02, 0.031, 0.004)):
-        journal.found["Flat", (i,)] = Measured("Flat", (i,), 1e-3, 0.0, 64, {"fw_spread": spread, "fw_repeats": 9})
+        journal.found["Flat", (i,)] = Measured("Flat", (i,), 1e-3, 0.0, 64, 0.2, {"fw_spread": spread, "fw_repeats": 9})
     assert how_well_known(journal) == "2 of 3 times are known to 2 %, the worst to 3 %"
 
 
@@ -121,11 +128,37 @@ def test_what_cannot_run_at_the_start_is_said_in_one_sentence(tmp_path):
         profile(tmp_path, mlp(), device)
 
 
-def test_a_device_that_failed_ends_the_profile(tmp_path):
+def test_a_device_that_failed_ends_the_profile_and_the_next_goes_on_without_that_config(tmp_path):
     device = FakeDevice(fail=RuntimeError("CUDA error: an illegal memory access was encountered"), fail_rows=64)
+    device.alive = False
     with pytest.raises(FlexNetError, match=r"^cuda failed on Dense_64_64 with config 2-1-1: CUDA error: .* --resume$"):
         profile(tmp_path, mlp(), device)
     assert len(device.ran) == 2  # those came before, and are kept
+    again = FakeDevice()
+    _, journal, _, warnings = profile(tmp_path, mlp(), again)
+    (said,) = warnings
+    assert "2-1-1: cuda failed on it before (CUDA error: an illegal memory access was encountered)" in said
+    assert len(again.ran) == 3
+    assert len(journal.found) == 5
+
+
+@pytest.mark.parametrize("text", ["CUBLAS_STATUS_NOT_SUPPORTED when calling x", "invalid configuration argument"])
+def test_a_refusal_that_calls_itself_a_cuda_error_ends_nothing(tmp_path, text):
+    device = FakeDevice(fail=RuntimeError(f"CUDA error: {text}"), fail_rows=64)
+    *_, warnings = profile(tmp_path, mlp(), device)
+    assert len(device.ran) == 4
+    assert len(warnings) == 2
+
+
+def test_clocks_stand_with_what_was_measured_then(tmp_path):
+    device = FakeDevice()
+    device.clocks = {"sm_mhz": 1410.0, "throttled": ["power cap"]}
+    job, journal, *_ = profile(tmp_path, mlp(), device)
+    assert throttled(journal) == ["power cap"]
+    _, details = table_from(job, mlp(), journal, device)
+    assert all(detail["clocks"] == device.clocks for detail in details.values())
+    device.clocks["throttled"] = None  # not told
+    assert throttled(profile(tmp_path / "other", mlp(), device)[1]) == []
 
 
 def test_a_processor_leaves_out_what_it_has_no_memory_for(tmp_path):

@@ -8,6 +8,9 @@ from flexnet.parts import part_of
 from flexnet.shapes import shape_name
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch.utils import _pytree as pytree  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from flexnet.profiler.operators import make_work  # noqa: E402
 from profiler.small_operators import built, small_operators  # noqa: E402
 
@@ -18,6 +21,16 @@ def run(op, dtype=torch.float32, **more):
     if work.start_backward():
         work.backward()
     return work
+
+
+aten = torch.ops.aten
+VIEWS = {getattr(aten, name).default for name in ("view", "detach", "t", "alias", "expand", "permute", "unsqueeze")} | {
+    aten.narrow.default,
+    aten.slice.Tensor,
+    aten.transpose.int,
+    aten.split_with_sizes.default,
+    aten._unsafe_view.default,
+}
 
 
 def shapes(tensors):
@@ -46,6 +59,28 @@ def test_half_precision(name, dtype):
     for op in {shape_name(op): op for op in graph.operators}.values():
         outputs = run(op, dtype).outputs
         assert all(y.dtype in (dtype, torch.int32) for y in outputs)
+
+
+@pytest.mark.parametrize("op", list(small_operators()), ids=lambda op: f"{op.kind.name}-{shape_name(op)}")
+def test_no_backward_pass_is_empty(op):
+    """Sums, joins and reshapes hand gradients on; PyTorch then does nothing, where the original copies."""
+
+    class Writes(TorchDispatchMode):
+        n_byte = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            found = func(*args, **(kwargs or {}))
+            made = [x for x in pytree.tree_leaves(found) if isinstance(x, torch.Tensor) and not x.is_sparse]
+            if func not in VIEWS:
+                self.n_byte += sum(x.numel() * x.element_size() for x in made)
+            return found
+
+    work = run(op)
+    assert work.start_backward()
+    with Writes() as writes:
+        work.backward()
+    if op.kind != OpType.EMBEDDING:  # its gradient is sparse
+        assert writes.n_byte >= sum(x.numel() * x.element_size() for x in (*work.inputs, *work.weights))
 
 
 def test_the_kinds_are_all_covered():
