@@ -53,7 +53,7 @@ how long it takes, where the time goes, and which links are busiest."""
 _DP_ABOUT = """Finds the configuration of every operator with the least cost under PaSE's model, exactly.
 GRAPH is alexnet, resnet101, inception3, rnnlm or transformer."""
 _VALIDATE_ABOUT = (
-    "Recomputes every published case found in a directory; exits with 1 if any is out of tolerance or cannot be."
+    "Recomputes every published case found in a directory; exits with 1 if one is out of tolerance or cannot be done."
 )
 
 
@@ -102,7 +102,7 @@ def _complain(sentence: str) -> int:
 
 
 def _interrupted(words: list[str]) -> int:
-    searching = words[0] == "search" or words[0] in PROGRAMS
+    searching = bool(words) and (words[0] == "search" or words[0] in PROGRAMS)
     _complain("interrupted" + (" before the search began; nothing was written" if searching else ""))
     return 130
 

@@ -35,7 +35,7 @@ DTYPE_NAMES = ("fp32", "tf32", "bf16", "fp16")
 
 _MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 _MAX_SERVERS = 4096  # routes of all pairs are held in memory
-_MAX_BUDGET = 10**12  # a month of a million proposals a second
+_MAX_BUDGET = 10**12  # eleven days of a million proposals a second
 _MAX_INTEGER = 2**63 - 1
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through

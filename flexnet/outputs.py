@@ -17,7 +17,7 @@ from flexnet.export.flatbuf import write_taskgraph
 from flexnet.export.strategy_file import strategy_json, strategy_text
 from flexnet.provenance import printable, versions
 from flexnet.results import Result, result_document
-from flexnet.resume import is_run_of, read_earlier
+from flexnet.resume import is_run_of, read_earlier, repeats
 from flexnet.search.alternate import Plan, State
 from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.find import Prepared
@@ -201,8 +201,8 @@ class Outputs:
             what = {"finished": "a finished run", "interrupted": "an interrupted run"}.get(
                 earlier.status, "a run that is under way or was killed"
             )
-            if earlier.status == "finished" and is_run_of(earlier, self.config, self.record.files, same_budget=True):
-                return  # the same plan will come out, bit for bit
+            if repeats(earlier, self.config, self.record.files):
+                return
             if is_run_of(earlier, self.config, self.record.files):
                 resume = f"go on with it by --resume {directory}, "
         except FlexNetError:  # no run of this version, so there is nothing to go on with

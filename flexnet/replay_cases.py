@@ -74,8 +74,10 @@ def known_runs(data: Path, notes: list[str]) -> list[tuple[str, list[Run]]]:
         return []
     try:
         expected = orjson.loads(read_regular(path))
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise FlexNetError(f"cannot read {path}: {error}") from error
+    except OSError as error:
+        raise FlexNetError(f"cannot read {path}: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise FlexNetError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(expected, dict):
         raise FlexNetError(f"{path} must be a JSON object")
     return list(_groups(data, expected, notes))

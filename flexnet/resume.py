@@ -11,8 +11,9 @@ from flexnet.config import RunConfig, make_run_config
 from flexnet.errors import FlexNetError
 from flexnet.flags import SEARCH, Given, parse_model_command
 from flexnet.input_files import read_regular
+from flexnet.provenance import versions
 
-__all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_config"]
+__all__ = ["Earlier", "is_run_of", "read_earlier", "repeats", "resumed_config"]
 
 _MAY_DIFFER = ("--search-budget", "--resume", "--output")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
@@ -34,6 +35,8 @@ class Earlier:
         Seconds it has spent proposing.
     hashes : Mapping[str, str]
         SHA-256 of its input files by flag.
+    versions : Mapping[str, str]
+        Of flexnet and the libraries it ran with.
     """
 
     source: str
@@ -41,6 +44,7 @@ class Earlier:
     arguments: tuple[str, ...]
     search_s: float
     hashes: Mapping[str, str]
+    versions: Mapping[str, str]
 
     def check_files(self, files: Mapping[str, Mapping[str, str]]) -> None:
         """Refuse to go on with input files that have changed.
@@ -81,7 +85,9 @@ def read_earlier(directory: Path) -> Earlier:
     if not isinstance(files, dict) or not isinstance(search_s, int | float):
         raise FlexNetError(f'{path} is damaged: it must have "files" and "search_s"')
     hashes = {flag: str(item.get("sha256")) for flag, item in files.items() if isinstance(item, dict)}
-    return Earlier(str(path), str(document.get("status")), tuple(arguments), float(search_s), hashes)
+    ran_with = document.get("versions")
+    before = {str(name): str(text) for name, text in ran_with.items()} if isinstance(ran_with, dict) else {}
+    return Earlier(str(path), str(document.get("status")), tuple(arguments), float(search_s), hashes, before)
 
 
 def resumed_config(earlier: Earlier, model: str | None, given: Given, model_given: Given) -> RunConfig:
@@ -125,20 +131,23 @@ def resumed_config(earlier: Earlier, model: str | None, given: Given, model_give
     return make_run_config(name, {**old, **now, "--output": directory}, old_model)
 
 
-def is_run_of(
-    earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]], *, same_budget: bool = False
-) -> bool:
-    """Whether a run is one of this very search, so that it can be resumed instead.
+def repeats(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a run has finished that would come out bit for bit the same: also of this budget and these versions."""
+    _, given, _ = parse_model_command("search", SEARCH, earlier.arguments)
+    return (
+        earlier.status == "finished"
+        and earlier.versions == versions()
+        and is_run_of(earlier, config, files)
+        and int(given.get("--search-budget", 0)) == config.settings.budget
+    )
 
-    With ``same_budget`` it has the same budget too: once finished, it can only be repeated.
-    """
+
+def is_run_of(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a run is one of this very search, but for its budget, so that it can be resumed instead."""
     name, given, model_given = parse_model_command("search", SEARCH, earlier.arguments)
     if name is None or earlier.hashes != {flag: found["sha256"] for flag, found in files.items()}:
         return False
-    before = make_run_config(name, given, model_given)
-    if same_budget and before.settings.budget != config.settings.budget:
-        return False
-    return _comparable(before) == _comparable(config)
+    return _comparable(make_run_config(name, given, model_given)) == _comparable(config)
 
 
 def _comparable(config: RunConfig) -> tuple[Any, ...]:

@@ -154,8 +154,10 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     try:
         record = orjson.loads(read_regular(path))
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise FlexNetError(f"cannot read cost record {path}: {error}") from error
+    except OSError as error:
+        raise FlexNetError(f"cannot read cost record {path}: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise FlexNetError(f"cost record {path} is not valid JSON: {error}") from None
     if not isinstance(record, dict):
         raise FlexNetError(f"cost record {path} must be a JSON object")
     return record

@@ -66,7 +66,7 @@ if [ "$device" = cpu ]; then
     exit $failed
 fi
 
-# Batches, servers and flags are those of the published measurements; where there is none, 64 samples for each GPU.
+# Batches, servers and flags are those of the published measurements; where there is none, 64 to 256 samples a GPU.
 # Four GPUs act as one in each server.
 gpus=4
 dlrm=(--embedding-bag-size 100 --arch-sparse-feature-size)

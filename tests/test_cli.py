@@ -182,6 +182,11 @@ def test_a_run_is_replaced_only_on_request(tmp_path: Path, capsys: pytest.Captur
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
     assert search("--budget", "20", *out) == 0  # the same again gives the same plan
     assert (tmp_path / "run" / "strategy.json").read_bytes() == before["strategy.json"]
+    record = run_json(tmp_path / "run")
+    record["versions"]["flexnet"] = "0.0.1"  # which may have found another plan
+    (tmp_path / "run" / "run.json").write_bytes(orjson.dumps(record))
+    assert search("--budget", "20", *out) == 2
+    capsys.readouterr()
     assert main(["search", "--resume", out[1], "--overwrite"]) == 2
     assert "--resume and --overwrite exclude each other" in capsys.readouterr().err
     assert search("--budget", "20", "--seed", "1", "--overwrite", *out) == 0
