@@ -24,7 +24,6 @@ from flexnet.parts import part_of
 from flexnet.published import published_measurement
 from flexnet.workload import flops
 
-
 PASSES = ("forward", "backward")
 
 

@@ -34,15 +34,18 @@ _MAX_BYTES = 2**63 - 1
 _SHOWN = 60  # characters of a bad value that an error repeats
 
 
-def read_measurement(path: str | Path, *, batch_size: int | None = None, n_server: int | None = None) -> CostTable:
+def read_measurement(
+    path: str | Path, *, batch_size: int | None = None, n_server: int | None = None, big_gpu: int | None = None
+) -> CostTable:
     """Read a measurement file.
 
     Parameters
     ----------
     path : str or Path
         The file (``--mfile``).
-    batch_size, n_server : int, optional
-        What the run uses; the file must have been measured with the same. None accepts any.
+    batch_size, n_server, big_gpu : int, optional
+        What the run uses; the file must have been measured with the same. None accepts any; the original's files do
+        not tell the GPUs of a server.
 
     Returns
     -------
@@ -52,7 +55,7 @@ def read_measurement(path: str | Path, *, batch_size: int | None = None, n_serve
     Raises
     ------
     FlexNetError
-        If the file cannot be read, is malformed, or was measured for another batch size or server count.
+        If the file cannot be read, is malformed, or was measured for another batch size or other servers.
     """
     path = Path(path)
     document = _load(path)
@@ -68,6 +71,9 @@ def read_measurement(path: str | Path, *, batch_size: int | None = None, n_serve
         raise FlexNetError(f"{source} was measured at batch size {measured_batch}; --batch-size is {batch_size}")
     if n_server is not None and measured_servers != n_server:
         raise FlexNetError(f"{source} was measured for {measured_servers} servers; --nsimnode is {n_server}")
+    measured_gpus = document.get("big_gpu")
+    if big_gpu is not None and isinstance(measured_gpus, int) and max(measured_gpus, 1) != max(big_gpu, 1):
+        raise FlexNetError(f"{source} was measured with --big-gpu {measured_gpus}; --big-gpu is {big_gpu}")
     records = document["measurements"]
     if not isinstance(records, list):
         raise FlexNetError(f"{source}: measurements is {_shown(records)}; it must be a list")

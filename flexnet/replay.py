@@ -49,8 +49,8 @@ class Phase:
 
     @property
     def exposed(self) -> float:
-        """Time that server waited for others."""
-        return self.seconds - self.compute
+        """Time that server waited for others, not below 0 by rounding."""
+        return max(self.seconds - self.compute, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class Replay:
     @property
     def exposed(self) -> float:
         """Time that server does not compute, seconds."""
-        return self.seconds - self.compute
+        return sum(phase.exposed for phase in self.phases)
 
     @property
     def bandwidth_tax(self) -> float:

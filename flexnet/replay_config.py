@@ -39,6 +39,8 @@ class ReplayConfig:
         Bytes/s; None for the file's.
     latency : float
         Seconds per hop.
+    latency_given : bool
+        Whether the user said so; files hold none.
     degree, servers_per_leaf, oversubscription, ports
         Of the topologies that have them; ``ports`` None for the fewest that have room.
     protocol : Protocol
@@ -54,6 +56,7 @@ class ReplayConfig:
     topology: str
     link_bandwidth: float | None
     latency: float
+    latency_given: bool
     degree: int
     servers_per_leaf: int
     oversubscription: float
@@ -99,6 +102,7 @@ def make_replay_config(path: str, given: Given) -> ReplayConfig:
         topology=topology,
         link_bandwidth=read.bandwidth("--interface-bandwidth"),
         latency=read.latency(LATENCY_US),
+        latency_given="--network-latency" in given,
         degree=read.integer("--node-degree", 4, least=1, most=1024),
         servers_per_leaf=read.integer("--servers-per-leaf", 16, least=1, most=1 << 16),
         oversubscription=read.number("--oversubscription", 1.0, least=1e-3, most=1e3),

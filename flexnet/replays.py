@@ -170,8 +170,10 @@ def _lines(config: ReplayConfig, graph: TaskGraph, fabric: Fabric, found: Replay
     lines = [
         f"tasks      {graph.n_task - n_transfer - n_reduce} compute, {n_transfer} transfers, {n_reduce} all-reduces on "
         f"{graph.n_server} servers",
-        f"network    {name}: {len(network.link_from) // 2} links of {network.link_bandwidth * 8e-9:g} Gbps, "
-        f"{topology.n_switch} switches, {network.latency * 1e6:g} us; {'fifo' if config.fifo else 'fair'}",
+        f"network    {name}: {int(np.triu(topology.links).sum())} links of {network.link_bandwidth * 8e-9:g} Gbps, "
+        f"{topology.n_switch} switches, {network.latency * 1e6:g} us a hop"
+        f"{'' if config.latency_given else ' (not in the file; see --network-latency)'}; "
+        f"{'fifo' if config.fifo else 'fair'}",
         f"{'phase':<12}{'ms':>12}{'compute':>12}{'exposed':>12}",
     ]
     for phase in found.phases:

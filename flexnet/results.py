@@ -10,7 +10,8 @@ import orjson
 from flexnet.config import RunConfig
 from flexnet.graph import Operator
 from flexnet.progress import duration_text
-from flexnet.search.alternate import Plan, State
+from flexnet.search.alternate import Plan
+from flexnet.search.driver import Outcome
 from flexnet.search.find import Prepared
 from flexnet.search.moves import initial_strategy
 from flexnet.simulate import Timeline
@@ -54,6 +55,10 @@ class Result:
     search_s : float
         Seconds spent proposing.
     interrupted : bool
+    improved_at : int or None
+        Proposals made when the best plan was found, by their coarser prices; None if none was better.
+    same_links : bool
+        Whether the network has the links of the one the search started from, with other rings or routes.
     """
 
     plan: Plan
@@ -71,9 +76,11 @@ class Result:
     iterations: int
     search_s: float
     interrupted: bool
+    improved_at: int | None
+    same_links: bool
 
 
-def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, interrupted: bool) -> Result:
+def judge(ready: Prepared, initial: Timeline, outcome: Outcome, earlier_s: float) -> Result:
     """Price the best plans at full resolution and keep the fastest if it is faster than the start.
 
     Parameters
@@ -82,13 +89,13 @@ def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, 
         Its state is the start.
     initial : Timeline
         The starting plan at full resolution.
-    state : State
-        Where the search ended.
-    search_s, interrupted
-        As in `Result`.
+    outcome : Outcome
+        How the search ended.
+    earlier_s : float
+        Seconds spent proposing before it was resumed.
     """
     start, pricer = ready.state.current, ready.search.pricer
-    plan, timeline = ready.choose(state)
+    plan, timeline = ready.choose(outcome.state)
     if not timeline.seconds < initial.seconds:
         plan, timeline = start, initial
     replayed, initial_replayed = timeline.seconds, initial.seconds
@@ -120,9 +127,11 @@ def judge(ready: Prepared, initial: Timeline, state: State, *, search_s: float, 
         tuple(int(size) for size in sizes if size > 1),
         allreduce,
         model_parallel,
-        state.iteration,
-        search_s,
-        interrupted,
+        outcome.state.iteration,
+        earlier_s + outcome.elapsed,
+        outcome.interrupted,
+        outcome.improved_at,
+        plan is not start and np.array_equal(plan.network.topology.links, start.network.topology.links),
     )
 
 
@@ -146,6 +155,7 @@ def describe_result(config: RunConfig, ready: Prepared, result: Result) -> list[
     speed = f", {result.iterations / result.search_s:.0f} proposals/s" if result.search_s > 0 else ""
     lines = [
         f"search     {_count(result.iterations, 'proposal')} in {duration_text(result.search_s)}{speed}"
+        + (f"; the best after {result.improved_at}" if result.improved_at else "")
         + (", interrupted" if result.interrupted else ""),
         f"topology   {_topology_text(config, result)}",
         f"strategy   {len(result.changed)} of {n_op} operators differ from data parallelism",
@@ -175,6 +185,7 @@ def result_document(ready: Prepared, result: Result) -> Mapping[str, Any]:
         "initial_replay_ms": float(s_to_ms(result.initial_replayed_seconds)),
         "best_replay_ms": float(s_to_ms(result.replayed_seconds)),
         "iterations": result.iterations,
+        "improved_at": result.improved_at,
         "search_s": result.search_s,
         "proposals_per_s": result.iterations / result.search_s if result.search_s > 0 else 0.0,
         "bytes_allreduce": int(result.bytes_allreduce),
@@ -226,7 +237,7 @@ def _topology_text(config: RunConfig, result: Result) -> str:
     rings = [
         f"{_ring_text(topology, size)} for groups of {size}" for size in result.group_sizes if size in topology.rings
     ]
-    return "; ".join([text, *rings])
+    return "; ".join([text, *rings, *(["links as at the start, other routes"] if result.same_links else [])])
 
 
 def _ring_text(topology: Topology, size: int) -> str:

@@ -78,9 +78,7 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
         watch = _Watch(outputs, ready, display, initial.seconds, earlier_s)
         outcome = drive(ready.search, ready.rng, state, config.settings.budget, observe=watch.observe, stop=stop)
         watch.clear()
-        result = judge(
-            ready, initial, outcome.state, search_s=earlier_s + outcome.elapsed, interrupted=outcome.interrupted
-        )
+        result = judge(ready, initial, outcome, earlier_s)
         problems = [*outputs.write(ready, outcome.state, result), *watch.problems]
         for remark in record.remarks:
             warn(remark)
@@ -151,7 +149,12 @@ def _hashes(config: RunConfig) -> dict[str, dict[str, str]]:
 
 def _cost_table(config: RunConfig) -> CostTable:
     if config.mfile is not None:
-        return read_measurement(config.mfile, batch_size=config.graph.batch_size, n_server=config.cluster.n_server)
+        return read_measurement(
+            config.mfile,
+            batch_size=config.graph.batch_size,
+            n_server=config.cluster.n_server,
+            big_gpu=config.cluster.big_gpu,
+        )
     assert config.gpu is not None
     return roofline_table(
         config.graph,

@@ -379,3 +379,12 @@ def test_a_shape_must_cover_its_operator_too():
     table = CostTable(64, 4, entries, False, "m.json", {}, {SHAPE["name"]: (Entry((1, 2), 1, 1, 1),)})
     with pytest.raises(FlexNetError, match="lacks config 2-1-4"):
         check_covers(table, b.build())
+
+
+def test_a_file_for_servers_of_other_gpus_is_refused(save):
+    for measured, asked in ((4, 4), (0, 1), (1, 0)):
+        read_measurement(save({**DOCUMENT, "big_gpu": measured}), big_gpu=asked)
+    read_measurement(save(DOCUMENT), big_gpu=4)  # the original does not say
+    for measured, asked in ((0, 4), (4, 1)):
+        path = save({**DOCUMENT, "big_gpu": measured})
+        fails(path, rf"was measured with --big-gpu {measured}; --big-gpu is {asked}$", big_gpu=asked)

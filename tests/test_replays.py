@@ -44,7 +44,10 @@ def test_it_prints_where_the_time_goes(written, capsys):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "tasks      4 compute, 2 transfers, 2 all-reduces on 4 servers"
-    assert lines[1] == "network    the file's network: 4 links of 100 Gbps, 1 switches, 1 us; fair"
+    network = "network    the file's network: 4 links of 100 Gbps, 1 switches, 1 us a hop"
+    assert lines[1] == f"{network} (not in the file; see --network-latency); fair"
+    assert simulate(capsys, written(), "--network-latency", "1")[1].splitlines()[1] == f"{network}; fair"
+    assert "-0.0" not in out
     assert lines[-1].startswith("iteration  6.1") and lines[-1].endswith("exposed communication")
     assert any(line.startswith("link       server 0 -> switch 0") for line in lines)
 

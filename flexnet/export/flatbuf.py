@@ -206,7 +206,10 @@ def _small_groups(graph: TaskGraph) -> list[str]:
     g = np.diff(graph.group_ptr)[graph.place[reduces]]
     n = int(((g > 1) & (size >= 9000 * g) & (size <= 18000 * (g - 1))).sum())
     return (
-        [f"{n} all-reduces have 9000 g to 18000 (g - 1) bytes over g servers; the packet simulator runs one round only"]
+        [
+            f"{n} {'all-reduce is' if n == 1 else 'all-reduces are'} so small (9000 g to 18000 (g - 1) bytes over g "
+            "servers) that FlexNetPacket will run one round of 2 (g - 1): its time will be too short by the others"
+        ]
         if n
         else []
     )

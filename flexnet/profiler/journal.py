@@ -115,6 +115,8 @@ class Journal:
                 )
                 self.found[measured.shape, measured.degrees] = measured
             os.truncate(self.path, whole)
+        except FlexNetError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise FlexNetError(
                 f"{self.path} cannot be continued: it is no journal of flexnet profile ({error}); remove it"

@@ -37,11 +37,22 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended."""
+    """How a search ended.
+
+    Parameters
+    ----------
+    state : State
+    elapsed : float
+        Seconds.
+    interrupted : bool
+    improved_at : int or None
+        Proposals made when the best plan was found; None if none was better than what the search came with.
+    """
 
     state: State
     elapsed: float
     interrupted: bool
+    improved_at: int | None
 
     @property
     def best(self) -> Plan:
@@ -74,14 +85,17 @@ def drive(
     total = budget + 1
     began = time.perf_counter()
     first = state.iteration
+    improved_at = None
     while state.iteration < total:
         if stop():
-            return Outcome(state, time.perf_counter() - began, interrupted=True)
-        before = state.current.seconds
+            return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
+        before, best = state.current.seconds, state.best.seconds
         state, info = search.step(rng, state)
+        if state.best.seconds < best:
+            improved_at = state.iteration
         if observe is not None:
             elapsed = time.perf_counter() - began
             done = state.iteration - first
             progress = Progress(done, total - first, before, info.proposed, info.exact, state.best.seconds, elapsed)
             observe(progress, state, info)
-    return Outcome(state, time.perf_counter() - began, interrupted=False)
+    return Outcome(state, time.perf_counter() - began, interrupted=False, improved_at=improved_at)

@@ -120,7 +120,7 @@ def test_remarks_name_approximations():
     graph = task_graph(8, tasks, [(0, 1)], [(0, 2, 4, 6)])
     _, remarks = file_of(graph, circulant(8, (1,), rings={8: ((1,),), 4: ((1, 1),)}))
     assert "1 all-reduces are over servers other than" in remarks[0]
-    assert "one round only" in remarks[1]
+    assert "FlexNetPacket will run one round of 2 (g - 1)" in remarks[1]
 
 
 def test_only_flat_networks_have_rings_in_the_file():
