@@ -9,6 +9,7 @@ import orjson
 
 from flexnet.config import RunConfig
 from flexnet.graph import Operator
+from flexnet.machine import GPUS
 from flexnet.progress import duration_text
 from flexnet.search.alternate import Plan
 from flexnet.search.driver import Outcome
@@ -57,6 +58,8 @@ class Result:
     interrupted : bool
     improved_at : int or None
         Proposals made when the best plan was found, by their coarser prices; None if none was better.
+    memory : float
+        Bytes the fullest server needs, on all its GPUs together.
     same_links : bool
         Whether the network has the links of the one the search started from, with other rings or routes.
     """
@@ -77,6 +80,7 @@ class Result:
     search_s: float
     interrupted: bool
     improved_at: int | None
+    memory: float
     same_links: bool
 
 
@@ -131,6 +135,7 @@ def judge(ready: Prepared, initial: Timeline, outcome: Outcome, earlier_s: float
         earlier_s + outcome.elapsed,
         outcome.interrupted,
         outcome.improved_at,
+        pricer.memory_needed(plan.strategy),
         plan is not start and np.array_equal(plan.network.topology.links, start.network.topology.links),
     )
 
@@ -167,6 +172,7 @@ def describe_result(config: RunConfig, ready: Prepared, result: Result) -> list[
         *lines,
         f"traffic    {_bytes(result.bytes_allreduce)} all-reduce and {_bytes(result.bytes_model_parallel)} "
         "model-parallel in an iteration",
+        f"memory     {_memory_text(config, result)}",
         *_bound(ready, result),
         f"times      {_source(ready)}",
         _verdict(config, ready, result),
@@ -190,6 +196,7 @@ def result_document(ready: Prepared, result: Result) -> Mapping[str, Any]:
         "proposals_per_s": result.iterations / result.search_s if result.search_s > 0 else 0.0,
         "bytes_allreduce": int(result.bytes_allreduce),
         "bytes_model_parallel": result.bytes_model_parallel,
+        "memory_gb": result.memory / 1e9,
         "operators_changed": [op.name for op, _ in result.changed],
         "links": _on_one_line([[int(a), int(b), int(topology.links[a, b])] for a, b in ends]),
         **_dp_document(ready),
@@ -227,6 +234,18 @@ def _bound(ready: Prepared, result: Result) -> list[str]:
         return []
     bound = ready.dp.lower_bound
     return [f"bound      no plan takes less than {_ms(bound)}; the best is at {result.timeline.seconds / bound:.2f}x"]
+
+
+def _memory_text(config: RunConfig, result: Result) -> str:
+    """What the fullest server needs, and whether GPUs that times are estimated for have as much."""
+    text = f"{_bytes(result.memory)} on the fullest server"
+    if config.gpu is None or config.settings.gpu_memory is not None:
+        return text
+    gpu, n_gpu = GPUS[config.gpu], max(config.cluster.big_gpu, 1)
+    has = n_gpu * gpu.memory_bytes
+    if result.memory <= has:
+        return text
+    return f"{text}, which has {_bytes(has)}: --gpu-memory {gpu.memory_bytes / 1e9:g} refuses such plans"
 
 
 def _topology_text(config: RunConfig, result: Result) -> str:

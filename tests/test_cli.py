@@ -58,10 +58,26 @@ def test_search_writes_what_it_found(
         "links",
         "rings",
         "versions",
+        "memory_gb",
     ):
         assert name in document
+    found_after = re.search(r"proposals/s(?:; the best after (\d+))?$", printed.out, re.MULTILINE)
+    assert found_after is not None
+    assert document["improved_at"] == (int(found_after[1]) if found_after[1] else None)
     assert len(read_strategy(out / "strategy.json")) == 4
     assert read_taskgraph(out / "taskgraph.fbuf").n_server == 4
+
+
+def test_memory_is_told_and_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tables = ("--arch-embedding-size", "50000000-4", "--arch-sparse-feature-size", "256", "--arch-mlp-bot", "4-256")
+    words = (*tables, "--gpu", "v100", "--budget", "0", "-o", str(tmp_path))
+    assert search(*words) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("memory"))
+    assert re.fullmatch(r"memory     10[0-9.]+ GB on .*, which has 32\.00 GB: --gpu-memory 32 refuses such plans", line)
+    assert run_json(tmp_path)["memory_gb"] > 32
+    assert search(*tables, "--gpu", "v100", "--gpu-memory", "32") == 2
+    assert search("--budget", "0") == 0
+    assert re.search(r"^memory     [0-9.]+ kB on the fullest server$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_the_source_of_times_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
