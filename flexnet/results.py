@@ -60,8 +60,8 @@ class Result:
         Proposals made when the best plan was found, by their coarser prices; None if none was better.
     memory : float
         Bytes the fullest server needs, on all its GPUs together.
-    same_links : bool
-        Whether the network has the links of the one the search started from, with other rings or routes.
+    only_routes : bool
+        Whether strategy and links are those the search started from, with other rings or routes.
     """
 
     plan: Plan
@@ -81,7 +81,7 @@ class Result:
     interrupted: bool
     improved_at: int | None
     memory: float
-    same_links: bool
+    only_routes: bool
 
 
 def judge(ready: Prepared, initial: Timeline, outcome: Outcome, earlier_s: float) -> Result:
@@ -136,7 +136,18 @@ def judge(ready: Prepared, initial: Timeline, outcome: Outcome, earlier_s: float
         outcome.interrupted,
         outcome.improved_at,
         pricer.memory_needed(plan.strategy),
-        plan is not start and np.array_equal(plan.network.topology.links, start.network.topology.links),
+        _differ_in_routes(start, plan),
+    )
+
+
+def _differ_in_routes(start: Plan, plan: Plan) -> bool:
+    """Whether only rings or routes tell two plans apart."""
+    one, other = start.network, plan.network
+    return (
+        np.array_equal(start.strategy.choice, plan.strategy.choice)
+        and np.array_equal(start.strategy.devices, plan.strategy.devices)
+        and np.array_equal(one.topology.links, other.topology.links)
+        and (one.topology.rings != other.topology.rings or not np.array_equal(one.route, other.route))
     )
 
 
@@ -253,10 +264,13 @@ def _topology_text(config: RunConfig, result: Result) -> str:
     n_link = int(np.triu(topology.links).sum())
     switches = f" and {topology.n_switch} switch" if topology.n_switch else ""
     text = f"{config.settings.topology}: {_count(n_link, 'link')}, {_count(topology.n_server, 'server')}{switches}"
+    if config.settings.topology in ("topoopt", "random"):
+        unused = topology.n_server * config.cluster.degree - 2 * n_link
+        text += f", {_count(unused, 'interface')} unused" if unused else ""
     rings = [
         f"{_ring_text(topology, size)} for groups of {size}" for size in result.group_sizes if size in topology.rings
     ]
-    return "; ".join([text, *rings, *(["links as at the start, other routes"] if result.same_links else [])])
+    return "; ".join([text, *rings, *(["links as at the start, other routes"] if result.only_routes else [])])
 
 
 def _ring_text(topology: Topology, size: int) -> str:
