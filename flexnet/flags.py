@@ -357,7 +357,9 @@ def command_help(command: str, about: str, options: Sequence[Option], model: str
     from flexnet.models import MODELS
 
     takes = model or _TAKES.get(command, "")
-    lines = [" ".join(filter(None, ("usage: flexnet", command, takes, "[flags]"))), "", about, "", "flags:"]
+    lines = [" ".join(filter(None, ("usage: flexnet", command, takes, "[flags]"))), "", about]
+    lines += [f"{model} is the original's {MODELS[model].summary}."] if model else []
+    lines += ["", "flags:"]
     lines += [_help_line(option) for option in (*options, _HELP)]
     own = model_options(model) if model else ()
     if own:

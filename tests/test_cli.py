@@ -464,6 +464,12 @@ def test_profile_writes_a_measurement_file(
     assert run_json(tmp_path / "read")["estimated"] is True
 
 
+def test_help_of_a_model_tells_how_it_differs_from_its_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("search", "profile"):
+        assert main([command, "vgg", "--help"]) == 0
+        assert "vgg is the original's VGG-16 with 229x229 images, padding 2 and" in capsys.readouterr().out
+
+
 def test_models_lists_every_model_and_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     listed = capsys.readouterr().out
