@@ -1,7 +1,6 @@
 """Directories that one search at a time writes to."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,10 +35,10 @@ def one_writer(directory: Path) -> Iterator[None]:
 
 
 def _lock(directory: Path) -> int | None:
-    if sys.platform == "win32":
+    try:
+        import fcntl
+    except ImportError:
         return None
-    import fcntl
-
     try:
         held = os.open(directory, os.O_RDONLY)
     except OSError:
