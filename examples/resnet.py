@@ -13,11 +13,10 @@ from flexnet import (
     find_plan,
     gbps_to_bytes_per_s,
     make_problem,
+    read_taskgraph,
     roofline_table,
     us_to_s,
 )
-from flexnet.export.flatbuf import write_taskgraph
-from flexnet.export.reader import read_taskgraph
 from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM
 
 graph = MODELS["resnet"].build({}, batch_size=512)
@@ -31,14 +30,7 @@ print(f"data parallel {found.start_seconds * 1e3:.1f} ms, best {found.seconds * 
 tasks = found.task_graph()
 with tempfile.TemporaryDirectory() as directory:
     path = Path(directory, "taskgraph.fbuf")
-    remarks = write_taskgraph(
-        path,
-        tasks,
-        found.plan.network,
-        operators=[(op.name, int(op.kind)) for op in graph.operators],
-        run_seconds=found.timeline.end - found.timeline.start,
-        inter_gpu_bandwidth=cluster.inter_gpu_bandwidth,
-    )
+    remarks = found.write_taskgraph(path)
     file = read_taskgraph(path)
 print(f"task graph: {tasks.n_task} tasks, of them {np.sum(tasks.kind == ALLREDUCE)} all-reduces")
 print(f"            and {np.sum(tasks.kind == NOMINAL_COMM)} transfers; {len(remarks)} remarks")

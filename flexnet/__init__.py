@@ -11,9 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flexnet.builder import GraphBuilder
     from flexnet.cluster import Cluster
     from flexnet.errors import FlexNetError
+    from flexnet.export.reader import read_taskgraph
     from flexnet.export.strategy_file import read_strategy, strategy_json, strategy_text
+    from flexnet.graph import OpType
     from flexnet.measurement import read_measurement, write_measurement
     from flexnet.models import MODELS
     from flexnet.problem import make_problem
@@ -28,12 +31,15 @@ __all__ = [
     "ORIGINAL",
     "Cluster",
     "FlexNetError",
+    "GraphBuilder",
+    "OpType",
     "Settings",
     "find_plan",
     "gbps_to_bytes_per_s",
     "make_problem",
     "read_measurement",
     "read_strategy",
+    "read_taskgraph",
     "roofline_table",
     "strategy_json",
     "strategy_text",
@@ -42,9 +48,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "builder": ("GraphBuilder",),
     "cluster": ("Cluster",),
     "errors": ("FlexNetError",),
+    "export.reader": ("read_taskgraph",),
     "export.strategy_file": ("read_strategy", "strategy_json", "strategy_text"),
+    "graph": ("OpType",),
     "measurement": ("read_measurement", "write_measurement"),
     "models": ("MODELS",),
     "problem": ("make_problem",),

@@ -3,7 +3,6 @@
 Nothing heavy is imported before a command runs, so that help and errors come at once.
 """
 
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from flexnet.flags import (
     refuse_unknown,
 )
 from flexnet.progress import complain, open_streams, say, warn
+from flexnet.suggest import did_you_mean
 
 __all__ = ["run"]
 
@@ -144,8 +144,7 @@ def _dispatch(words: list[str]) -> int:
             warn("costs follow corrected semantics; --semantics original prices as the original program did")
         return commands[argv[0]](argv[1:], typed)
     if command not in commands:
-        close = difflib.get_close_matches(command, [*commands, *PROGRAMS], 1)
-        hint = f"did you mean {close[0]}?" if close else "flexnet --help lists the commands"
+        hint = did_you_mean(command, [*commands, *PROGRAMS]) or "flexnet --help lists the commands"
         raise FlexNetError(f"unknown command {command!r}; {hint}")
     return commands[command](rest, typed)
 

@@ -10,7 +10,7 @@ from flexnet.arithmetic import divisors
 from flexnet.errors import FlexNetError
 from flexnet.graph import Operator, OpType, Tensor
 
-__all__ = ["ATTENTION_LOCAL_LIMIT", "measured_degrees"]
+__all__ = ["ATTENTION_LOCAL_LIMIT", "measured_degrees", "why_not_measured"]
 
 ATTENTION_LOCAL_LIMIT = 432  # samples of attention on one GPU, hard-coded in model.cc:2306
 _LIBRARY_LIMIT = 2**31 - 1  # bytes of a tensor
@@ -85,24 +85,46 @@ def measured_degrees(
         pairs = [(c, b) for c in divisors(channels, n_server) for b in divisors(batch, n_server // c)]
         return [(c, *inner[1:], b) for c, b in sorted(pairs, key=lambda pair: (pair[0] * pair[1], pair[0]))]
     gpus = max(big_gpu, 1)
-    limits = [limit for limit in (max_local, _local_limit(op)) if limit is not None]
+    limit = _local_limit(op, max_local)
     cuts = _spatial_cuts(op, n_server) if attribute_parallel else [()]
     found = [
         (*cut, *inner[len(cut) :], degree)
         for cut in cuts
         for degree in divisors(n_server // prod(cut), n_server)
         if _divides(op, degree * gpus)
-        and all(op.outputs[0].dims[-1] // (degree * gpus) <= limit for limit in limits)
-        and _possible(op, degree * gpus * prod(cut))
+        and (limit is None or op.outputs[0].dims[-1] // (degree * gpus) <= limit)
+        and _too_large(op, degree * gpus * prod(cut)) is None
     ]
     return sorted(found, key=lambda degrees: (prod(degrees), degrees))
+
+
+def why_not_measured(op: Operator, *, n_server: int, big_gpu: int, max_local: int | None = None) -> str:
+    """Why `measured_degrees` has no config that cuts the batch of ``op`` over all servers, and what would be right."""
+    gpus = max(big_gpu, 1)
+    parts, limit = n_server * gpus, _local_limit(op, max_local)
+    larger = "a smaller --batch-size, more servers or a larger --big-gpu helps"
+    if not _divides(op, parts):
+        sizes = sorted({tensor.dims[-1] for tensor in _tensors(op)})
+        return (
+            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {parts}; choose another --batch-size or "
+            "fewer servers"
+        )
+    local = op.outputs[0].dims[-1] // parts
+    if limit is not None and local > limit:
+        return f"a part has {local} samples, more than the {limit} that one GPU may have; {larger}"
+    size, most = _too_large(op, parts) or (0, 0)
+    return f"a tensor of a part has {size} bytes, more than the {most} that the libraries can handle; {larger}"
+
+
+def _tensors(op: Operator) -> tuple[Tensor, ...]:
+    return (*op.outputs, *(source.tensor for source in op.inputs))
 
 
 def _spatial_cuts(op: Operator, n_server: int) -> list[tuple[int, ...]]:
     """Ways to cut the width and height of an image, the uncut one first."""
     if op.rank != 4 or op.kind not in _SPATIAL or op.attrs.get("axis", 1) != 1:
         return [()]
-    tensors = (*op.outputs, *(source.tensor for source in op.inputs))
+    tensors = _tensors(op)
     return [
         (across, down)
         for across in divisors(n_server, n_server)
@@ -111,27 +133,32 @@ def _spatial_cuts(op: Operator, n_server: int) -> list[tuple[int, ...]]:
     ]
 
 
-def _local_limit(op: Operator) -> int | None:
-    return ATTENTION_LOCAL_LIMIT if op.kind == OpType.MULTI_HEAD_ATTENTION else None
+def _local_limit(op: Operator, max_local: int | None) -> int | None:
+    """Most samples on one GPU."""
+    limits = (max_local, ATTENTION_LOCAL_LIMIT if op.kind == OpType.MULTI_HEAD_ATTENTION else None)
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _divides(op: Operator, parts: int) -> bool:
-    return all(tensor.dims[-1] % parts == 0 for tensor in (*op.outputs, *(source.tensor for source in op.inputs)))
+    return all(tensor.dims[-1] % parts == 0 for tensor in _tensors(op))
 
 
-def _possible(op: Operator, parts: int) -> bool:
-    """Whether the libraries the original calls can handle one of ``parts`` pieces."""
+def _too_large(op: Operator, parts: int) -> tuple[int, int] | None:
+    """Bytes of the largest piece of ``parts`` and the most the libraries of the original take; None if they take it."""
+    sizes = [(4 * tensor.volume // parts, most) for tensor, most in _limited(op)]
+    return max((found for found in sizes if found[0] > found[1]), default=None)
+
+
+def _limited(op: Operator) -> list[tuple[Tensor, int]]:
+    """Tensors of ``op`` of which the libraries take only so many bytes."""
     read, written = op.inputs[0].tensor, op.outputs[0]
     if op.kind == OpType.LINEAR:
-        return op.attrs.get("activation", 0) not in _OUTPUT_LIMITED_ACTIVATIONS or _fits(written, parts, _LIBRARY_LIMIT)
+        limited = op.attrs.get("activation", 0) in _OUTPUT_LIMITED_ACTIVATIONS
+        return [(written, _LIBRARY_LIMIT)] if limited else []
     if op.kind == OpType.CONV2D:
-        return _fits(read, parts, _LIBRARY_LIMIT) and _fits(written, parts, _LIBRARY_LIMIT)
+        return [(read, _LIBRARY_LIMIT), (written, _LIBRARY_LIMIT)]
     if op.kind == OpType.POOL2D:
-        return _fits(read, parts, _LIBRARY_LIMIT)
+        return [(read, _LIBRARY_LIMIT)]
     if op.kind in _ELEMENTWISE:
-        return _fits(read, parts, _ELEMENTWISE_LIMIT) and _fits(written, parts, _ELEMENTWISE_LIMIT)
-    return True
-
-
-def _fits(tensor: Tensor, parts: int, limit: int) -> bool:
-    return 4 * tensor.volume // parts <= limit
+        return [(read, _ELEMENTWISE_LIMIT), (written, _ELEMENTWISE_LIMIT)]
+    return []

@@ -1,6 +1,5 @@
 """What ``flexnet dp`` was asked to do, checked."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from flexnet.flag_values import FlagReader, one_of
 from flexnet.flags import Given
 from flexnet.graph import ModelGraph
 from flexnet.models.pase import BASE, GRAPHS
+from flexnet.suggest import did_you_mean
 
 __all__ = ["DpConfig", "make_dp_config"]
 
@@ -74,10 +74,7 @@ def make_dp_config(words: Sequence[str], given: Given) -> DpConfig:
     if len(words) > 1:
         raise FlexNetError(f"unexpected argument {words[1]!r} after {words[0]}; flexnet dp takes one graph and flags")
     if words[0] not in GRAPHS:
-        close = difflib.get_close_matches(words[0], names, 1)
-        raise FlexNetError(
-            f"unknown graph {words[0]!r}; " + (f"did you mean {close[0]}?" if close else f"choose {one_of(names)}")
-        )
+        raise FlexNetError(f"unknown graph {words[0]!r}; {did_you_mean(words[0], names) or f'choose {one_of(names)}'}")
     read = FlagReader(given)
     n_device = read.integer("--procs", 8, least=1, most=_MAX_DEVICES)
     batch_size = read.integer("--batch-size", 128, least=1, most=_MAX_BATCH)

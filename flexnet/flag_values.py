@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from flexnet.errors import FlexNetError
 from flexnet.flags import Given
+from flexnet.suggest import did_you_mean
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 __all__ = ["INTEGER", "FlagReader", "one_of"]
@@ -76,7 +77,8 @@ class FlagReader:
         """One of the allowed names, in lower case."""
         text = self.given.get(flag, default)
         if text is None or text.lower() not in allowed:
-            self.refuse(flag, one_of(allowed))
+            hint = did_you_mean(self.given[flag], allowed)
+            self.refuse(flag, one_of(allowed) + (f" ({hint})" if hint else ""))
         return text.lower()
 
     def path(self, flag: str) -> Path | None:

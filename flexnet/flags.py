@@ -4,13 +4,13 @@ Values stay text here; `flexnet.config` reads them.  Nothing heavy is imported, 
 """
 
 import argparse
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from flexnet.errors import FlexNetError
+from flexnet.suggest import did_you_mean
 
 __all__ = [
     "DP",
@@ -272,8 +272,7 @@ def refuse_unknown(unknown: Sequence[str], options: Sequence[Option], hints: Map
     if flag in hints:
         raise FlexNetError(f"{flag} {hints[flag]}")
     known = [name for option in (*options, _HELP) for name in option.names if name.startswith("--")]
-    close = difflib.get_close_matches(flag, known, 1)
-    raise FlexNetError(f"unknown flag {flag}; " + (f"did you mean {close[0]}?" if close else "--help lists the flags"))
+    raise FlexNetError(f"unknown flag {flag}; {did_you_mean(flag, known) or '--help lists the flags'}")
 
 
 def parse_model_command(
@@ -312,8 +311,7 @@ def parse_model_command(
         return None, given, {}
     model = words[0]
     if model not in MODELS:
-        close = difflib.get_close_matches(model, MODELS, 1)
-        hint = f"did you mean {close[0]}?" if close else f"choose one of {', '.join(MODELS)}"
+        hint = did_you_mean(model, MODELS) or f"choose one of {', '.join(MODELS)}"
         raise FlexNetError(f"unknown model {model!r}; {hint}")
     if len(words) > 1:
         raise FlexNetError(
@@ -359,7 +357,9 @@ def command_help(command: str, about: str, options: Sequence[Option], model: str
     from flexnet.models import MODELS
 
     takes = model or _TAKES.get(command, "")
-    lines = [" ".join(filter(None, ("usage: flexnet", command, takes, "[flags]"))), "", about, "", "flags:"]
+    lines = [" ".join(filter(None, ("usage: flexnet", command, takes, "[flags]"))), "", about]
+    lines += [f"{model} is the original's {MODELS[model].summary}."] if model else []
+    lines += ["", "flags:"]
     lines += [_help_line(option) for option in (*options, _HELP)]
     own = model_options(model) if model else ()
     if own:

@@ -111,7 +111,7 @@ class Outputs:
     _rescue: Path | None = None
 
     def check(self, *, resumed: bool) -> None:
-        """Make the output directory, and refuse places that cannot be written, before any work is done.
+        """Refuse places that cannot be written, before any work is done.
 
         Raises
         ------
@@ -122,10 +122,6 @@ class Outputs:
         config, directory = self.config, self.config.output
         places = [path for path in (config.export, config.taskgraph) if path is not None]
         if directory is not None:
-            try:
-                directory.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise FlexNetError(f"cannot make directory {directory}: {error.strerror or error}") from None
             if not (resumed or config.overwrite):
                 self._refuse_to_replace(directory)
             places += [directory / name for name in FILES]

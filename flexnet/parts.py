@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from flexnet.arithmetic import divisors
 from flexnet.costs import Entry
-from flexnet.degrees import measured_degrees
+from flexnet.degrees import measured_degrees, why_not_measured
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.shapes import shape_name
@@ -180,9 +180,10 @@ def _check_start(ops: Iterable[Operator], degrees: Iterable[tuple[int, ...]], cu
     for op in ops:
         if op.kind == OpType.EMBEDDING or _start(op, cuts) in found:
             continue
-        sizes = sorted({tensor.dims[-1] for tensor in (*op.outputs, *(source.tensor for source in op.inputs))})
-        raise FlexNetError(
-            f"operator {op.name} ({op.key}) cannot be cut over {cuts.n_server} servers of {gpus} GPUs: "
-            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {cuts.n_server * gpus} and a part "
-            "must fit the libraries; choose another --batch-size or fewer servers"
-        )
+        why = why_not_measured(op, n_server=cuts.n_server, big_gpu=cuts.big_gpu, max_local=cuts.max_local)
+        over = f"{_count(cuts.n_server, 'server')} of {_count(gpus, 'GPU')}"
+        raise FlexNetError(f"operator {op.name} ({op.key}) cannot be cut over {over}: {why}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + ("s" if n > 1 else "")

@@ -1,11 +1,13 @@
 """The search command: costs, problem, search with progress, and every output written."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from flexnet.cluster import Cluster
 from flexnet.config import RunConfig
 from flexnet.costs import CostTable
+from flexnet.directories import one_writer
 from flexnet.errors import FlexNetError
 from flexnet.export.strategy_file import order_configs, read_strategy
 from flexnet.measurement import check_covers, read_measurement
@@ -54,6 +56,11 @@ def run_search(config: RunConfig, command_line: list[str], earlier: Earlier | No
     hashes = _hashes(config)
     if earlier is not None:
         earlier.check_files(hashes)
+    with one_writer(config.output) if config.output is not None else nullcontext():
+        return _run(config, command_line, hashes, earlier)
+
+
+def _run(config: RunConfig, command_line: list[str], hashes: dict[str, dict[str, str]], earlier: Earlier | None) -> int:
     earlier_s = 0.0 if earlier is None else earlier.search_s
     record = RunRecord(config, command_line, hashes)
     outputs = Outputs(config, record)
@@ -173,6 +180,10 @@ def _start(config: RunConfig, problem: Problem) -> list[Config] | None:
         make_strategy(problem, configs)
     except FlexNetError as error:
         raise FlexNetError(f"strategy file {config.start}: {error}") from None
+    n_server = config.cluster.n_server
+    n_idle = n_server - len({device for found in configs for device in found.devices})
+    if n_idle:
+        warn(f"strategy file {config.start} uses {n_server - n_idle} of {n_server} servers; {n_idle} stay idle in it")
     return configs
 
 

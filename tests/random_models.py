@@ -48,7 +48,9 @@ def random_model(rng: np.random.Generator) -> ModelGraph:
         elif kind == "softmax":
             outputs.append(b.softmax(x))
         else:
-            outputs.append(b.dense(x, int(rng.choice([1, 4, 6])), bias=bool(rng.integers(2))))
+            outputs.append(
+                b.dense(b.flat(x) if rank > 3 else x, int(rng.choice([1, 4, 6])), bias=bool(rng.integers(2)))
+            )
     return own_keys(b.build())
 
 

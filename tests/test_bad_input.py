@@ -72,6 +72,8 @@ COMMANDS = {
     ),
     "flag twice by two names": (search("--budget", "5", "--search-budget=6"), '--search-budget is given twice, as "5"'),
     "model flag twice": (search("--arch-mlp-bot", "4-2", "--arch-mlp-bot", "4-4-2"), "--arch-mlp-bot is given twice"),
+    "flag like another only in its dashes": (search("--bogus"), "unknown flag --bogus; --help lists the flags"),
+    "half a flag": (search("--batch", "64"), "did you mean --batch-size?"),
     "far-off flag": (search("--zzz"), "--help lists the flags"),
     "flag of another model": (["search", "vgg", "--topology", "fc", "--ntables", "3"], "flag of model ncf; vgg has no"),
     "flag without effect": (search("--epochs", "3"), "--epochs has no effect"),
@@ -104,6 +106,9 @@ COMMANDS = {
 
 FLAGS = {
     "no topology": (["search", "dlrm"], "--topology is missing; choose topoopt, fattree, random or fc"),
+    "misspelt topology": (search("--topology", "fat-tree"), "random or fc (did you mean fattree?)"),
+    "misspelt GPU": (search("--gpu", "A-100"), "h200 or v100 (did you mean a100?)"),
+    "misspelt semantics": (search("--semantics", "orignal"), "(did you mean original?)"),
     "unknown topology": (search("--topology", "tree"), 'is "tree"; it must be topoopt, fattree, random or fc'),
     "bandwidth of letters": (
         search("--interface-bandwidth", "abc"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+import flexnet
 from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.config import DEVICE_NAMES, DTYPE_NAMES, GPU_NAMES
 from flexnet.export._taskgraph_fb import SimTaskType
@@ -34,6 +35,11 @@ def test_help_names_every_choice(options: tuple[Option, ...], flag: str, names: 
     (option,) = (option for option in options if flag in option.names)
     words = option.help.replace(",", " ").replace(":", " ").replace(";", " ").split()
     assert [name for name in names if name not in words] == []
+
+
+def test_public_names_are_listed_where_they_are_found() -> None:
+    assert sorted(name for names in flexnet._HOMES.values() for name in names) == sorted(flexnet.__all__)
+    assert all(getattr(flexnet, name) is not None for name in flexnet.__all__)
 
 
 def test_devices_know_every_arithmetic() -> None:

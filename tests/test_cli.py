@@ -140,6 +140,15 @@ def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pyt
     assert found["best_ms"] < found["initial_ms"]  # so the two starts differ
 
 
+def test_a_start_that_leaves_servers_idle_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    strategy = tmp_path / "s.txt"
+    assert search("--topology", "fc", "--nsimnode", "2", "--export", str(strategy)) == 0
+    capsys.readouterr()
+    assert search("--topology", "fc", "--import", str(strategy), "--budget", "1", "-o", str(tmp_path)) == 0
+    expected = f"flexnet: warning: strategy file {strategy} uses 2 of 4 servers; 2 stay idle in it"
+    assert [line for line in capsys.readouterr().err.splitlines() if "idle" in line] == [expected]
+
+
 def test_big_gpu_and_every_flag(tmp_path: Path) -> None:
     flags = [
         "--big-gpu",
@@ -346,6 +355,28 @@ def test_ctrl_c_writes_what_was_found(into: tuple[str, str], tmp_path: Path) -> 
     assert read_taskgraph(tmp_path / ("t.fbuf" if into[0] == "--taskgraph" else "taskgraph.fbuf")).n_server == 4
 
 
+def test_two_searches_do_not_write_to_one_directory(tmp_path: Path) -> None:
+    endless = [*SEARCH, "--budget", "1000000000", "-o", "run"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "flexnet", *endless],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as first:
+        assert first.stdout is not None
+        next(line for line in first.stdout if line.startswith("start"))
+        for words in (["search", "--resume", "run"], endless, [*endless, "--overwrite"]):
+            second = flexnet(*words, cwd=tmp_path)
+            assert second.returncode == 2
+            (error,) = errors_of(second.stderr)
+            assert error.startswith("flexnet: error: another search is writing to run; ")
+        first.kill()
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["checkpoint.json", "run.json"]
+    third = flexnet("search", "--resume", "run", "--budget", "10", cwd=tmp_path)
+    assert third.returncode == 0, third.stderr  # the lock went with its process
+
+
 def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         """As if the power failed."""
@@ -447,6 +478,12 @@ def test_profile_writes_a_measurement_file(
     assert main([*flags, "--mfile", "measure_128_8.json", "-o", "read"]) == 0
     assert run_json(tmp_path / "read")["best_ms"] == run_json(tmp_path / "estimated")["best_ms"]
     assert run_json(tmp_path / "read")["estimated"] is True
+
+
+def test_help_of_a_model_tells_how_it_differs_from_its_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("search", "profile"):
+        assert main([command, "vgg", "--help"]) == 0
+        assert "vgg is the original's VGG-16 with 229x229 images, padding 2 and" in capsys.readouterr().out
 
 
 def test_models_lists_every_model_and_flag(capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,6 +172,12 @@ def test_transformer_layer() -> None:
     assert graph.operators[-1].outputs[0].dims == (1, 8, 64)
 
 
+@pytest.mark.parametrize("model", ["vgg", "alexnet", "resnet", "inception"])
+def test_parameters_are_as_many_as_the_help_tells(model: str) -> None:
+    n_parameter = sum(weight.volume for op in build(model).operators for weight in op.weights)
+    assert f": {n_parameter / 1e6:.1f} M parameters in place of " in MODELS[model].summary
+
+
 def test_vgg_sizes() -> None:
     graph = build("vgg")
     sides = [229 + 2, 233, 116, 118, 120, 59, 61, 63, 65, 32, 34, 36, 38, 18, 20, 22, 24, 11]

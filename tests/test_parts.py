@@ -2,7 +2,7 @@ import pytest
 
 from flexnet.builder import GraphBuilder
 from flexnet.errors import FlexNetError
-from flexnet.graph import OpType
+from flexnet.graph import ModelGraph, OpType
 from flexnet.memory import required_bytes
 from flexnet.models import MODELS
 from flexnet.parts import Cuts, part_of, plan_shapes
@@ -43,6 +43,29 @@ def test_the_original_names_stand_for_configs_every_operator_has():
     assert [shape.degrees for shape in shapes] == [((1, 1), (1, 2)), ((1, 1), (1, 2))]
     with pytest.raises(FlexNetError, match=r"over 4 servers .* its batch \(6\) must be a multiple"):
         plan_shapes(b.build(), Cuts(4))
+
+
+def refusal(op, cuts):
+    with pytest.raises(FlexNetError) as caught:
+        plan_shapes(ModelGraph("m", 64, (op,)), cuts)
+    return str(caught.value)
+
+
+def test_why_a_model_cannot_be_cut_is_told_apart():
+    dense = one(lambda b: b.dense(b.input(8), 4))
+    assert refusal(dense, Cuts(3, 2)).endswith(
+        "over 3 servers of 2 GPUs: its batch (64) must be a multiple of 6; choose another --batch-size or fewer servers"
+    )
+    larger = "; a smaller --batch-size, more servers or a larger --big-gpu helps"
+    conv = one(lambda b: b.conv2d(b.input(1, 1, 2**23), 2, (1, 1)))
+    assert refusal(conv, Cuts(1)) == (
+        "operator Conv2D_100 (Conv2D_1_1_2) cannot be cut over 1 server of 1 GPU: a tensor of a part has 4294967296 "
+        "bytes, more than the 2147483647 that the libraries can handle" + larger
+    )
+    assert plan_shapes(ModelGraph("m", 64, (conv,)), Cuts(4))  # as the sentence promises
+    assert refusal(dense, Cuts(2, max_local=16)).endswith(
+        "a part has 32 samples, more than the 16 that one GPU may have" + larger
+    )
 
 
 def test_batch_parts_are_shared_by_the_gpus_of_a_server():

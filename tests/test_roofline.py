@@ -54,7 +54,7 @@ def test_experts_are_estimated_too():
 
 
 def test_experts_whose_rows_do_not_divide_are_refused():
-    with pytest.raises(FlexNetError, match=r"\(Softmax\)|\(Group_by\) cannot be cut over 16 servers of 1 GPUs"):
+    with pytest.raises(FlexNetError, match=r"\(Softmax\)|\(Group_by\) cannot be cut over 16 servers of 1 GPU:"):
         roofline_table(MODELS["moe"].build({}, 64), "a100", n_server=16)
 
 

@@ -1,11 +1,13 @@
 """One call that finds a plan: prepares the problem, runs the search, prices the result at full resolution."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.errors import FlexNetError
+from flexnet.export.flatbuf import write_taskgraph
 from flexnet.problem import Problem
 from flexnet.search.alternate import CoSearch, Plan, Rebuild, State
 from flexnet.search.driver import drive, reset_span
@@ -222,6 +224,28 @@ class Found:
     def task_graph(self) -> TaskGraph:
         """The tasks of one iteration."""
         return build(self.problem, self.plan.strategy)
+
+    def write_taskgraph(self, path: str | Path) -> tuple[str, ...]:
+        """Write the task graph with its network for the packet simulator and ``flexnet simulate``.
+
+        Returns
+        -------
+        tuple of str
+            Sentences on what the packet simulator will not simulate as meant; empty if nothing.
+
+        Raises
+        ------
+        FlexNetError
+            If the file cannot be written, or the packet simulator could not run it.
+        """
+        return write_taskgraph(
+            path,
+            self.task_graph(),
+            self.plan.network,
+            operators=[(op.name, int(op.kind)) for op in self.problem.graph.operators],
+            run_seconds=self.timeline.end - self.timeline.start,
+            inter_gpu_bandwidth=self.problem.cluster.inter_gpu_bandwidth,
+        )
 
 
 def find_plan(problem: Problem, settings: Settings, start: list[Config] | None = None) -> Found:

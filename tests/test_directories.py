@@ -1,0 +1,37 @@
+"""One search at a time writes to a directory."""
+
+import errno
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from flexnet.directories import one_writer
+from flexnet.errors import FlexNetError
+
+
+def test_a_directory_is_made_and_held_while_it_lasts(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "run"
+    with one_writer(place):
+        with pytest.raises(FlexNetError, match=f"another search is writing to {place}; wait until"), one_writer(place):
+            pass
+        with one_writer(tmp_path / "other"):
+            pass
+    with one_writer(place):
+        assert list(place.iterdir()) == []
+
+
+def test_systems_without_locks_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with one_writer(tmp_path), one_writer(tmp_path):
+        pass
+
+
+def test_file_systems_without_locks_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> NoReturn:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with one_writer(tmp_path), one_writer(tmp_path):
+        pass
