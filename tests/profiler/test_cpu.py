@@ -19,9 +19,9 @@ def dense():
 def test_the_processor_is_timed():
     device = Cpu("fp32")
     ran = device.run(dense, 0.01)
-    assert 0 < ran.forward.seconds < 0.1
+    assert 0 < ran.forward.seconds < 10
     assert ran.backward is not None
-    assert 0 < ran.backward.seconds < 0.1
+    assert 0 < ran.backward.seconds < 10
     assert (ran.peak, ran.notes, ran.clocks) == (None, (), None)
     assert device.free_bytes() > 2**20
     assert device.provenance()["device"] == "cpu"
