@@ -14,6 +14,7 @@ from flexnet.suggest import did_you_mean
 
 __all__ = [
     "DP",
+    "NEGATIVE_NUMBER",
     "NO_EFFECT",
     "PROFILE",
     "SEARCH",
