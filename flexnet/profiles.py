@@ -115,8 +115,7 @@ def _require_torch(device: str) -> None:
         absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
         missing = "which is not installed" if absent else f"which cannot be imported ({error})"
         raise FlexNetError(
-            f"--device {device} needs PyTorch, {missing}: pip install 'flexnet[profile]', "
-            "or use --device analytic for estimates"
+            f"--device {device} needs PyTorch, {missing}: pip install torch, or use --device analytic for estimates"
         ) from None
 
 

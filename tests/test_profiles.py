@@ -27,7 +27,7 @@ NETWORK = ("--topology", "topoopt", "--degree", "2", "--search-budget", "20")
 
 @pytest.fixture
 def torch():
-    found = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'flexnet[profile]'")
+    found = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     threads = found.get_num_threads()
     found.set_num_threads(1)
     yield found

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'flexnet[profile]'")
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
