@@ -13,15 +13,14 @@ from flexnet.einsum import letter_sizes, parse_equation
 from flexnet.errors import FlexNetError
 from flexnet.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.operands import (
-    BINARY,
+    BINARY_NAMES,
     INTEGERS,
-    UNARY,
+    UNARY_NAMES,
     activation_of,
     check_axis,
     check_dtype,
     check_kind,
     check_source,
-    shape_of,
     whole,
     windows,
 )
@@ -89,7 +88,7 @@ class GraphBuilder:
         for tensor in (*outputs, *weights):
             if min(tensor.dims) < 1:
                 raise FlexNetError(
-                    f"operator {index} ({key}) has a tensor of shape {shape_of(tensor)}; every size must be at least 1"
+                    f"operator {index} ({key}) has a tensor of shape {tensor.shape}; every size must be at least 1"
                 )
         op = Operator(
             index,
@@ -130,7 +129,7 @@ class GraphBuilder:
         k = len(first.dims) - 1 - axis
         for x in xs[1:]:
             if x.tensor.dims[:k] + x.tensor.dims[k + 1 :] != first.dims[:k] + first.dims[k + 1 :]:
-                both = f"{shape_of(first)} and {shape_of(x.tensor)}"
+                both = f"{first.shape} and {x.tensor.shape}"
                 raise FlexNetError(
                     f"concat cannot join tensors of shapes {both} along axis {axis}; all other sizes must agree"
                 )
@@ -217,19 +216,19 @@ class GraphBuilder:
         activation: OpType | None = None,
     ) -> Source:
         """Element-wise ADD, MUL, SUB or DIV of two equal shapes, optionally with a fused activation."""
-        check_kind("binary", kind, BINARY)
+        check_kind("binary", kind, BINARY_NAMES)
         if self._read("binary", a) != self._read("binary", b):
-            raise FlexNetError(f"{kind.name} needs equal shapes; got {shape_of(a.tensor)} and {shape_of(b.tensor)}")
+            raise FlexNetError(f"{kind.name} needs equal shapes; got {a.tensor.shape} and {b.tensor.shape}")
         key = f"ElementBinary_{int(kind)}"
         fused = activation_of("binary", activation)
         attrs: dict[str, Any] = {"inplace": int(inplace)} | ({"activation": fused} if fused else {})
-        return self._add(kind, name or BINARY[kind], key, [a, b], [a.tensor], **attrs)[0]
+        return self._add(kind, name or BINARY_NAMES[kind], key, [a, b], [a.tensor], **attrs)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:
         """Element-wise activation of ``x``: RELU, IDENTITY, SIGMOID, TANH, ELU, EXP or GELU."""
-        check_kind("unary", kind, UNARY)
+        check_kind("unary", kind, UNARY_NAMES)
         self._read("unary", x)
-        return self._add(kind, UNARY[kind], f"ElementUnary_{int(kind)}", [x], [x.tensor], inplace=int(inplace))[0]
+        return self._add(kind, UNARY_NAMES[kind], f"ElementUnary_{int(kind)}", [x], [x.tensor], inplace=int(inplace))[0]
 
     def topk(self, x: Source, k: int) -> tuple[Source, Source]:
         """The ``k`` largest values along the innermost dimension, and their indices."""
@@ -291,8 +290,8 @@ class GraphBuilder:
         if isinstance(other, tuple):
             other = tuple(whole("einsum: a size of the weight", size) for size in other)
         weights = [Tensor(tuple(reversed(other)))] if isinstance(other, tuple) else []
-        second = other if isinstance(other, tuple) else tuple(reversed(other.tensor.dims))
-        sizes = letter_sizes(parsed, tuple(reversed(x.tensor.dims)), second)
+        second = other if isinstance(other, tuple) else other.tensor.shape
+        sizes = letter_sizes(parsed, x.tensor.shape, second)
         output = Tensor(tuple(sizes[letter] for letter in reversed(parsed.result)), x.tensor.dtype)
         key = f"Einsum_{equation}_" + "x".join(map(str, sizes.values()))
         inputs = [x] if isinstance(other, tuple) else [x, other]
@@ -323,7 +322,7 @@ class GraphBuilder:
         """Put equal tensors side by side along a new outermost dimension."""
         self._read_all("stack", xs)
         if len({x.tensor.dims for x in xs}) != 1:
-            raise FlexNetError(f"stack needs equal shapes; got {', '.join(str(shape_of(x.tensor)) for x in xs)}")
+            raise FlexNetError(f"stack needs equal shapes; got {', '.join(str(x.tensor.shape) for x in xs)}")
         output = Tensor((*xs[0].tensor.dims, len(xs)), xs[0].tensor.dtype)
         return self._add(OpType.STACK, "Stack", f"Stack_{len(xs)}", xs, [output])[0]
 
@@ -339,7 +338,7 @@ class GraphBuilder:
         shape = tuple(whole("reshape: a size", size) for size in shape)
         output = Tensor(tuple(reversed(shape)), x.tensor.dtype)
         if output.volume != x.tensor.volume:
-            raise FlexNetError(f"cannot reshape {tuple(reversed(x.tensor.dims))} to {shape}: sizes differ")
+            raise FlexNetError(f"cannot reshape {x.tensor.shape} to {shape}: sizes differ")
         return self._add(OpType.RESHAPE, "Reshape", "Reshape_" + "x".join(map(str, shape)), [x], [output])[0]
 
     def cross_entropy(self, x: Source) -> Source:

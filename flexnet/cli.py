@@ -15,13 +15,15 @@ from flexnet.flags import (
     SEARCH,
     SIMULATE,
     VALIDATE,
+    Given,
+    Option,
     command_help,
     parse_arguments,
     parse_model_command,
     refuse_unknown,
 )
 from flexnet.progress import complain, open_streams, say, warn
-from flexnet.suggest import did_you_mean
+from flexnet.wording import did_you_mean
 
 __all__ = ["run"]
 
@@ -187,10 +189,16 @@ def _profile(words: list[str], typed: list[str]) -> int:
     return run_profile(config, typed)
 
 
+def _flags_of(options: Sequence[Option], words: list[str]) -> tuple[Given, list[str]]:
+    """Flags of a command without a model, and the words that are none."""
+    given, stray, unknown = parse_arguments(options, words)
+    refuse_unknown(unknown, options, {})
+    return given, stray
+
+
 def _simulate(words: list[str], typed: list[str]) -> int:
     del typed
-    given, stray, unknown = parse_arguments(SIMULATE, words)
-    refuse_unknown(unknown, SIMULATE, {})
+    given, stray = _flags_of(SIMULATE, words)
     if "--help" in given:
         say(command_help("simulate", _SIMULATE_ABOUT, SIMULATE))
         return 0
@@ -206,8 +214,7 @@ def _simulate(words: list[str], typed: list[str]) -> int:
 
 
 def _dp(words: list[str], typed: list[str]) -> int:
-    given, stray, unknown = parse_arguments(DP, words)
-    refuse_unknown(unknown, DP, {})
+    given, stray = _flags_of(DP, words)
     if "--help" in given:
         say(command_help("dp", _DP_ABOUT, DP))
         return 0
@@ -220,8 +227,7 @@ def _dp(words: list[str], typed: list[str]) -> int:
 
 def _validate(words: list[str], typed: list[str]) -> int:
     del typed
-    given, stray, unknown = parse_arguments(VALIDATE, words)
-    refuse_unknown(unknown, VALIDATE, {})
+    given, stray = _flags_of(VALIDATE, words)
     if "--help" in given:
         say(command_help("validate", _VALIDATE_ABOUT, VALIDATE))
         return 0

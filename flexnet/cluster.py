@@ -39,6 +39,11 @@ class Cluster:
     latency: float = 0.0
     degree: int = 4
 
+    @property
+    def gpus(self) -> int:
+        """GPUs of a server."""
+        return max(self.big_gpu, 1)
+
     def __post_init__(self) -> None:
         if self.n_server < 1:
             raise FlexNetError(f"the cluster has {self.n_server} servers; it needs at least 1")

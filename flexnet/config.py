@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from flexnet.choices import NETWORKS, STARTS, TOPOLOGIES
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
-from flexnet.flag_values import INTEGER, FlagReader, one_of
+from flexnet.flag_values import INTEGER, FlagReader
 from flexnet.flags import SEARCH, Given
 from flexnet.graph import ModelGraph
 from flexnet.machine import GPUS
 from flexnet.models import MODELS
 from flexnet.parts import Cuts
 from flexnet.semantics import PRESETS, Semantics
+from flexnet.wording import one_of
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.find import Settings
@@ -248,7 +249,7 @@ def _default_output(batch_size: int, n_server: int) -> Path:
 
 def _check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
     """Refuse what no data-parallel start can be made of, before anything is read or estimated."""
-    gpus = 1 if measured else max(cluster.big_gpu, 1)
+    gpus = 1 if measured else cluster.gpus
     if batch_size % (cluster.n_server * gpus):
         over = f"{cluster.n_server} servers" + (f" of {gpus} GPUs" if gpus > 1 else "")
         raise FlexNetError(

@@ -8,7 +8,7 @@ from math import prod
 
 from flexnet.arithmetic import divisors
 from flexnet.errors import FlexNetError
-from flexnet.graph import Operator, OpType, Tensor
+from flexnet.graph import BINARY, Operator, OpType, Tensor
 
 __all__ = ["ATTENTION_LOCAL_LIMIT", "measured_degrees", "why_not_measured"]
 
@@ -16,9 +16,7 @@ ATTENTION_LOCAL_LIMIT = 432  # samples of attention on one GPU, hard-coded in mo
 _LIBRARY_LIMIT = 2**31 - 1  # bytes of a tensor
 _ELEMENTWISE_LIMIT = 2**30  # bytes; 2^31-1 was meant, and operator precedence made this of it
 _OUTPUT_LIMITED_ACTIVATIONS = frozenset({OpType.RELU, OpType.SIGMOID, OpType.TANH})
-_ELEMENTWISE = frozenset(
-    {OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV}
-)
+_ELEMENTWISE = BINARY | {OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.ELU}
 _SPATIAL = _ELEMENTWISE | {OpType.CONV2D, OpType.POOL2D, OpType.CONCAT, OpType.DROPOUT, OpType.IDENTITY, OpType.EXP}
 _SPATIAL |= {OpType.GELU}
 

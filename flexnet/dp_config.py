@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flexnet.errors import FlexNetError
-from flexnet.flag_values import FlagReader, one_of
+from flexnet.flag_values import FlagReader
 from flexnet.flags import Given
 from flexnet.graph import ModelGraph
 from flexnet.models.pase import BASE, GRAPHS
-from flexnet.suggest import did_you_mean
+from flexnet.wording import did_you_mean, one_of
 
 __all__ = ["DpConfig", "make_dp_config"]
 

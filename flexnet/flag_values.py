@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 from flexnet.errors import FlexNetError
 from flexnet.flags import Given
-from flexnet.suggest import did_you_mean
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
+from flexnet.wording import did_you_mean, one_of
 
-__all__ = ["INTEGER", "FlagReader", "one_of"]
+__all__ = ["INTEGER", "FlagReader"]
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
@@ -107,12 +107,3 @@ def _short(number: float) -> str:
     ('1e-6', '0.001', '1e6')
     """
     return re.sub(r"e([+-])0*", lambda match: "e" + match[1].removeprefix("+"), f"{number:g}")
-
-
-def one_of(names: tuple[str, ...]) -> str:
-    """Names as a sentence has them.
-
-    >>> one_of(("a", "b", "c"))
-    'a, b or c'
-    """
-    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from flexnet.errors import FlexNetError
-from flexnet.suggest import did_you_mean
+from flexnet.wording import did_you_mean
 
 __all__ = [
     "DP",

@@ -10,7 +10,7 @@ from enum import IntEnum
 from math import prod
 from types import MappingProxyType
 
-__all__ = ["ELEMENT_BYTES", "ModelGraph", "OpType", "Operator", "Source", "Tensor"]
+__all__ = ["BINARY", "ELEMENT_BYTES", "UNARY", "ModelGraph", "OpType", "Operator", "Source", "Tensor"]
 
 ELEMENT_BYTES = MappingProxyType({"float": 4, "double": 8, "int32": 4, "int64": 8, "bool": 1})
 
@@ -59,6 +59,13 @@ class OpType(IntEnum):
     SOFTMAX_CROSS_ENTROPY = 1006
 
 
+BINARY = frozenset({OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV})
+"""Element-wise operators of two tensors."""
+
+UNARY = frozenset({OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU})
+"""Element-wise operators of one tensor."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A dense tensor; ``dims`` innermost first, batch last."""
@@ -70,6 +77,11 @@ class Tensor:
     def volume(self) -> int:
         """Number of elements."""
         return prod(self.dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes as users and PyTorch give them: outermost first, the batch first of all."""
+        return self.dims[::-1]
 
 
 @dataclass(frozen=True, slots=True)

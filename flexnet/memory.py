@@ -23,15 +23,11 @@ Group_by, Aggregate, AggregateSpec, Cache, TopK                8 (x + y), ours: 
 """
 
 from flexnet.errors import FlexNetError
-from flexnet.graph import Operator, OpType, Tensor
+from flexnet.graph import BINARY, UNARY, Operator, OpType, Tensor
 
 __all__ = ["required_bytes"]
 
-_UNARY = frozenset(
-    {OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU},
-)
 _WEIGHTED = frozenset({OpType.MULTI_HEAD_ATTENTION, OpType.EINSUM, OpType.LSTM, OpType.LAYER_NORM})
-_BINARY = frozenset({OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV})
 
 
 def required_bytes(op: Operator, parts: int) -> int:
@@ -67,7 +63,7 @@ def required_bytes(op: Operator, parts: int) -> int:
         return 8 * (x + y + 2 * op.outputs[0].dims[-2])
     if op.kind == OpType.SPLIT:
         return 4 * (x + y)
-    if op.kind in _UNARY | _BINARY and op.attrs.get("inplace", 0):
+    if op.kind in UNARY | BINARY and op.attrs.get("inplace", 0):
         return 8 * x
     return 8 * (x + y)
 

@@ -7,26 +7,24 @@ from typing import Any
 
 from flexnet.errors import FlexNetError
 from flexnet.graph import ELEMENT_BYTES, Operator, OpType, Source, Tensor
-from flexnet.suggest import did_you_mean
+from flexnet.wording import did_you_mean, one_of
 
 __all__ = [
-    "BINARY",
+    "BINARY_NAMES",
     "INTEGERS",
-    "UNARY",
+    "UNARY_NAMES",
     "activation_of",
     "check_axis",
     "check_dtype",
     "check_kind",
     "check_source",
-    "joined",
     "pair",
-    "shape_of",
     "whole",
     "windows",
 ]
 
-BINARY = MappingProxyType({OpType.ADD: "Add", OpType.MUL: "Mul", OpType.SUB: "Sub", OpType.DIV: "Div"})
-UNARY = MappingProxyType(
+BINARY_NAMES = MappingProxyType({OpType.ADD: "Add", OpType.MUL: "Mul", OpType.SUB: "Sub", OpType.DIV: "Div"})
+UNARY_NAMES = MappingProxyType(
     {
         OpType.RELU: "ReLU",
         OpType.IDENTITY: "Identity",
@@ -85,7 +83,7 @@ def check_dtype(dtype: object) -> None:
     if dtype not in tuple(ELEMENT_BYTES):
         hint = did_you_mean(str(dtype), ELEMENT_BYTES)
         raise FlexNetError(
-            f"input: dtype is {_shown(dtype)}; it must be {joined(tuple(ELEMENT_BYTES))}"
+            f"input: dtype is {_shown(dtype)}; it must be {one_of(tuple(ELEMENT_BYTES))}"
             + (f" ({hint})" if hint else "")
         )
 
@@ -99,7 +97,7 @@ def activation_of(layer: str, activation: OpType | None) -> int:
     """The number of a fused activation; 0 for none."""
     if activation is None:
         return 0
-    _refuse_unless(f"{layer}: activation", activation, UNARY, ", or None")
+    _refuse_unless(f"{layer}: activation", activation, UNARY_NAMES, ", or None")
     return int(activation)
 
 
@@ -141,7 +139,7 @@ def check_source(
     """
     if not isinstance(x, Source):
         raise FlexNetError(f"{layer} takes tensors that layers of its builder returned; got {_shown(x)}")
-    shape = shape_of(x.tensor)
+    shape = x.tensor.shape
     if x.op is None:
         ours = batch_size is None or shape[0] == batch_size
     else:
@@ -150,26 +148,16 @@ def check_source(
         raise FlexNetError(f"{layer} got a tensor of shape {shape} of another builder; build a model with one builder")
     if shapes and all(len(shape) != text.count(",") + 1 for text in shapes):
         flat = "; flat makes (N, F) of an image" if layer == "dense" else ""
-        raise FlexNetError(f"{layer} takes a tensor of shape {joined(shapes)}; got one of shape {shape}{flat}")
+        raise FlexNetError(f"{layer} takes a tensor of shape {one_of(shapes)}; got one of shape {shape}{flat}")
     if x.tensor.dtype not in dtypes:
-        raise FlexNetError(f"{layer} takes indices; got a {x.tensor.dtype} tensor, which must be {joined(INTEGERS)}")
+        raise FlexNetError(f"{layer} takes indices; got a {x.tensor.dtype} tensor, which must be {one_of(INTEGERS)}")
     return x.tensor
-
-
-def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """Sizes as a user gives them, the batch first."""
-    return tuple(reversed(tensor.dims))
-
-
-def joined(names: Sequence[str]) -> str:
-    """Names as a sentence has them."""
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _refuse_unless(where: str, kind: object, known: Mapping[OpType, str], more: str) -> None:
     if not isinstance(kind, OpType) or kind not in known:
         names = [f"OpType.{one.name}" for one in known]
-        raise FlexNetError(f"{where} is {_shown(kind)}; it must be {joined(names)}{more}")
+        raise FlexNetError(f"{where} is {_shown(kind)}; it must be {one_of(names)}{more}")
 
 
 def _window(size: int, kernel: int, stride: int, padding: int) -> int:

@@ -13,15 +13,13 @@ import orjson
 from flexnet.atomic import check_writable, write_atomically
 from flexnet.config import RunConfig
 from flexnet.errors import FlexNetError
-from flexnet.export.flatbuf import write_taskgraph
 from flexnet.export.strategy_file import strategy_json, strategy_text
 from flexnet.provenance import printable, versions
 from flexnet.results import Result, result_document
-from flexnet.resume import is_run_of, read_earlier, repeats
+from flexnet.resume import is_run_of, read_earlier
 from flexnet.search.alternate import Plan, State
 from flexnet.search.checkpoint import checkpoint_json
-from flexnet.search.find import Prepared
-from flexnet.taskgraph import build
+from flexnet.search.find import Found, Prepared
 from flexnet.units import s_to_ms
 
 __all__ = ["FORMAT", "Outputs", "RunRecord"]
@@ -197,9 +195,10 @@ class Outputs:
             what = {"finished": "a finished run", "interrupted": "an interrupted run"}.get(
                 earlier.status, "a run that is under way or was killed"
             )
-            if repeats(earlier, self.config, self.record.files):
+            ours = is_run_of(earlier, self.config, self.record.files)
+            if ours and earlier.repeats(self.config):
                 return
-            if is_run_of(earlier, self.config, self.record.files):
+            if ours:
                 resume = f"go on with it by --resume {directory}, "
         except FlexNetError:  # no run of this version, so there is nothing to go on with
             what = held
@@ -237,12 +236,5 @@ class Outputs:
         write_atomically(path, data)
 
     def _task_graph(self, path: Path, ready: Prepared, result: Result) -> None:
-        remarks = write_taskgraph(
-            path,
-            build(ready.problem, result.plan.strategy),
-            result.plan.network,
-            operators=[(op.name, int(op.kind)) for op in self.config.graph.operators],
-            run_seconds=result.timeline.end - result.timeline.start,
-            inter_gpu_bandwidth=self.config.cluster.inter_gpu_bandwidth,
-        )
-        self.record.remarks[:] = remarks
+        found = Found(ready.problem, result.plan, result.timeline, result.initial_seconds, result.iterations)
+        self.record.remarks[:] = found.write_taskgraph(path)

@@ -11,6 +11,7 @@ from flexnet.degrees import measured_degrees, why_not_measured
 from flexnet.errors import FlexNetError
 from flexnet.graph import ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.shapes import shape_name
+from flexnet.wording import counted
 
 __all__ = ["Cuts", "Shape", "part_of", "plan_shapes", "tables_of"]
 
@@ -181,9 +182,5 @@ def _check_start(ops: Iterable[Operator], degrees: Iterable[tuple[int, ...]], cu
         if op.kind == OpType.EMBEDDING or _start(op, cuts) in found:
             continue
         why = why_not_measured(op, n_server=cuts.n_server, big_gpu=cuts.big_gpu, max_local=cuts.max_local)
-        over = f"{_count(cuts.n_server, 'server')} of {_count(gpus, 'GPU')}"
+        over = f"{counted(cuts.n_server, 'server')} of {counted(gpus, 'GPU')}"
         raise FlexNetError(f"operator {op.name} ({op.key}) cannot be cut over {over}: {why}")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" + ("s" if n > 1 else "")

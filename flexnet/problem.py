@@ -74,6 +74,11 @@ class Problem:
     candidates: tuple[tuple[Entry, ...], ...]
     arrays: ProblemArrays
 
+    @property
+    def gpus_of_part(self) -> Ints:
+        """GPUs of a server that share a part of an operator, int64 (n_op,): all of them, of an embedding one."""
+        return np.where(self.arrays.is_embedding, 1, self.cluster.gpus)
+
     def choice_of(self, op: int, degrees: tuple[int, ...]) -> int:
         """Index of the candidate of operator ``op`` with these degrees.
 

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
-__all__ = ["FLUID", "PACKET", "TCP", "Protocol"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FLUID", "PACKET", "TCP", "Protocol", "cut_short"]
 
 
 class Protocol(NamedTuple):
@@ -46,3 +49,13 @@ TCP = PACKET._replace(small_packet_bytes=0.0)
 
 FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
 """Ideal flows: bytes over bandwidth plus latency, nothing else."""
+
+
+def cut_short(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol: Protocol) -> npt.NDArray[np.bool_]:
+    """Whether ring all-reduces of ``size`` bytes over ``n`` servers carry the bytes of one round alone.
+
+    The rule of `flexnet.kernels.rings.ring_rounds`, for arrays.
+    """
+    small = protocol.small_packet_bytes
+    found: npt.NDArray[np.bool_] = (n > 1) & (size >= small * n) & (size <= 2 * (n - 1) * small)
+    return found

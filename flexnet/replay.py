@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.protocol import PACKET, Protocol
+from flexnet.protocol import PACKET, Protocol, cut_short
 from flexnet.semantics import ORIGINAL
 from flexnet.simulate import FairSimulator, FifoSimulator, FlowRoutes, NetworkArrays, Timeline, network_arrays
+from flexnet.slices import aranges
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
-from flexnet.topology import Drawn, Network, Paths, draw_shortest
+from flexnet.topology import Drawn, Network, Paths, Topology, connect, draw_shortest
 
-__all__ = ["Fabric", "Phase", "Replay", "draw_routes", "replay"]
+__all__ = ["Fabric", "Phase", "Replay", "draw_routes", "replay", "unrouted"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -96,6 +97,21 @@ class Replay:
     def bandwidth_tax(self) -> float:
         """Bytes servers send, own and forwarded, over bytes they have to send (TopoOpt section 5.4); 1 is none."""
         return self.sent / self.demand if self.demand else 1.0
+
+
+def unrouted(topology: Topology, bandwidth: float, latency: float) -> Fabric:
+    """A network in which every flow takes one of the shortest paths.
+
+    Parameters
+    ----------
+    topology : Topology
+    bandwidth : float
+        Bytes/s of a link.
+    latency : float
+        Seconds of a hop.
+    """
+    none = np.zeros(topology.n_server**2 + 1, np.int32), np.zeros(0, np.int32)
+    return Fabric(connect(topology, bandwidth, latency, none))
 
 
 def replay(
@@ -184,8 +200,7 @@ def _as_pairs(drawn: Drawn, pairs: Ints, n_pair: int) -> tuple[npt.NDArray[np.in
     of_pair = np.zeros(n_pair, np.int64)
     of_pair[pairs] = counts
     ptr = np.concatenate([[0], np.cumsum(of_pair)])
-    at = np.repeat(drawn.ptr[drawn.route] - ptr[pairs], counts) + np.arange(ptr[-1])
-    return ptr.astype(np.int32), drawn.link[at]
+    return ptr.astype(np.int32), drawn.link[aranges(drawn.ptr[drawn.route], counts)]
 
 
 def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
@@ -198,13 +213,11 @@ def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
 def _edge_bytes(graph: TaskGraph, protocol: Protocol) -> Floats:
     """Bytes an edge of every all-reduce task carries; the rule of `flexnet.kernels.fair` for small ones."""
     reduces = graph.kind == ALLREDUCE
-    n = np.diff(graph.group_ptr)[graph.place[reduces]].astype(np.float64)
+    n = np.diff(graph.group_ptr)[graph.place[reduces]]
     size: Floats = graph.bytes[reduces].astype(np.float64)
     if protocol.by_server:
         return size
-    small = protocol.small_packet_bytes
-    once = (size >= small * n) & (size <= 2 * (n - 1) * small)
-    every: Floats = np.where(once, size / n, 2 * (n - 1) / n * size)
+    every: Floats = np.where(cut_short(n, size, protocol), size / n, 2 * (n - 1) / n * size)
     return every
 
 

@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from flexnet.cases import Case, attempt
 from flexnet.errors import FlexNetError
 from flexnet.export.convert import to_network, to_paths, to_task_graph
 from flexnet.export.file import TaskGraphFile
 from flexnet.export.reader import read_taskgraph
-from flexnet.input_files import read_regular
+from flexnet.input_files import read_object
 from flexnet.protocol import PACKET
-from flexnet.replay import Fabric, replay
-from flexnet.topology import connect, fat_tree, full_mesh, kary_fat_tree
+from flexnet.replay import Fabric, replay, unrouted
+from flexnet.topology import fat_tree, full_mesh, kary_fat_tree
 from flexnet.units import gbps_to_bytes_per_s
 
 __all__ = ["Run", "known_runs", "replay_cases"]
@@ -72,15 +71,7 @@ def known_runs(data: Path, notes: list[str]) -> list[tuple[str, list[Run]]]:
     path = data / "expected.json"
     if not path.exists():
         return []
-    try:
-        expected = orjson.loads(read_regular(path))
-    except OSError as error:
-        raise FlexNetError(f"cannot read {path}: {error.strerror or error}") from None
-    except orjson.JSONDecodeError as error:
-        raise FlexNetError(f"{path} is not valid JSON: {error}") from None
-    if not isinstance(expected, dict):
-        raise FlexNetError(f"{path} must be a JSON object")
-    return list(_groups(data, expected, notes))
+    return list(_groups(data, read_object(path), notes))
 
 
 def replay_cases(groups: Iterable[tuple[str, list[Run]]]) -> Iterator[Case]:
@@ -176,5 +167,4 @@ def _fabric(run: Run, file: TaskGraphFile) -> Fabric:
         topology = full_mesh(n)
     else:
         topology = fat_tree(n)
-    none = np.zeros(n * n + 1, np.int32), np.zeros(0, np.int32)
-    return Fabric(connect(topology, bandwidth, LATENCY, none))
+    return unrouted(topology, bandwidth, LATENCY)

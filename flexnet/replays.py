@@ -11,7 +11,7 @@ from flexnet.export.file import TaskGraphFile
 from flexnet.export.reader import read_taskgraph
 from flexnet.progress import say
 from flexnet.provenance import printable
-from flexnet.replay import Fabric, Replay, replay
+from flexnet.replay import Fabric, Replay, replay, unrouted
 from flexnet.replay_config import ReplayConfig
 from flexnet.semantics import CORRECTED
 from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
@@ -81,8 +81,7 @@ def _fabric(config: ReplayConfig, file: TaskGraphFile, graph: TaskGraph) -> Fabr
         return Fabric(network, to_paths(file, network))
     topology = _topology(config, graph, rng)
     if topology.n_switch:
-        none = np.zeros(graph.n_server**2 + 1, np.int32), np.zeros(0, np.int32)
-        return Fabric(connect(topology, bandwidth, config.latency, none))
+        return unrouted(topology, bandwidth, config.latency)
     network = connect(topology, bandwidth, config.latency, routes_for(topology, CORRECTED, rng))
     return Fabric(network, _only_routes(network))
 

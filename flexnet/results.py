@@ -16,10 +16,11 @@ from flexnet.search.driver import Outcome
 from flexnet.search.find import Prepared
 from flexnet.search.moves import initial_strategy
 from flexnet.simulate import Timeline
-from flexnet.strategy import Config, configs_of
+from flexnet.strategy import Config, configs_of, same_strategy
 from flexnet.topology import Topology
 from flexnet.traffic import traffic_bytes
 from flexnet.units import s_to_ms
+from flexnet.wording import counted
 
 __all__ = ["Result", "describe_problem", "describe_result", "judge", "result_document"]
 
@@ -99,9 +100,7 @@ def judge(ready: Prepared, initial: Timeline, outcome: Outcome, earlier_s: float
         Seconds spent proposing before it was resumed.
     """
     start, pricer = ready.state.current, ready.search.pricer
-    plan, timeline = ready.choose(outcome.state)
-    if not timeline.seconds < initial.seconds:
-        plan, timeline = start, initial
+    plan, timeline = ready.faster(outcome.state, initial)
     replayed, initial_replayed = timeline.seconds, initial.seconds
     if not ready.problem.semantics.fair_links:
         replayed = pricer.replayed(plan.strategy, plan.network)
@@ -144,8 +143,7 @@ def _differ_in_routes(start: Plan, plan: Plan) -> bool:
     """Whether only rings or routes tell two plans apart."""
     one, other = start.network, plan.network
     return (
-        np.array_equal(start.strategy.choice, plan.strategy.choice)
-        and np.array_equal(start.strategy.devices, plan.strategy.devices)
+        same_strategy(start.strategy, plan.strategy)
         and np.array_equal(one.topology.links, other.topology.links)
         and (one.topology.rings != other.topology.rings or not np.array_equal(one.route, other.route))
     )
@@ -157,11 +155,11 @@ def describe_problem(config: RunConfig, ready: Prepared, initial_seconds: float)
     gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
     degree = f", degree {cluster.degree}" if settings.topology in ("topoopt", "random") else ""
     return [
-        f"{config.graph.name}, batch {config.graph.batch_size}, {_count(cluster.n_server, 'server')}{gpus}; "
+        f"{config.graph.name}, batch {config.graph.batch_size}, {counted(cluster.n_server, 'server')}{gpus}; "
         f"{settings.topology}{degree}, {cluster.link_bandwidth * 8e-9:g} Gbps, {cluster.latency * 1e6:g} us; "
         f"{config.semantics.name} semantics",
         f"times {_source(ready)}",
-        f"start {_ms(initial_seconds)}; {_count(settings.budget + 1, 'proposal')}, seed {settings.seed}",
+        f"start {_ms(initial_seconds)}; {counted(settings.budget + 1, 'proposal')}, seed {settings.seed}",
     ]
 
 
@@ -170,7 +168,7 @@ def describe_result(config: RunConfig, ready: Prepared, result: Result) -> list[
     n_op = len(config.graph.operators)
     speed = f", {result.iterations / result.search_s:.0f} proposals/s" if result.search_s > 0 else ""
     lines = [
-        f"search     {_count(result.iterations, 'proposal')} in {duration_text(result.search_s)}{speed}"
+        f"search     {counted(result.iterations, 'proposal')} in {duration_text(result.search_s)}{speed}"
         + (f"; the best after {result.improved_at}" if result.improved_at else "")
         + (", interrupted" if result.interrupted else ""),
         f"topology   {_topology_text(config, result)}",
@@ -252,7 +250,7 @@ def _memory_text(config: RunConfig, result: Result) -> str:
     text = f"{_bytes(result.memory)} on the fullest server"
     if config.gpu is None or config.settings.gpu_memory is not None:
         return text
-    gpu, n_gpu = GPUS[config.gpu], max(config.cluster.big_gpu, 1)
+    gpu, n_gpu = GPUS[config.gpu], config.cluster.gpus
     has = n_gpu * gpu.memory_bytes
     if result.memory <= has:
         return text
@@ -263,10 +261,10 @@ def _topology_text(config: RunConfig, result: Result) -> str:
     topology = result.plan.network.topology
     n_link = int(np.triu(topology.links).sum())
     switches = f" and {topology.n_switch} switch" if topology.n_switch else ""
-    text = f"{config.settings.topology}: {_count(n_link, 'link')}, {_count(topology.n_server, 'server')}{switches}"
+    text = f"{config.settings.topology}: {counted(n_link, 'link')}, {counted(topology.n_server, 'server')}{switches}"
     if config.settings.topology in ("topoopt", "random"):
         unused = topology.n_server * config.cluster.degree - 2 * n_link
-        text += f", {_count(unused, 'interface')} unused" if unused else ""
+        text += f", {counted(unused, 'interface')} unused" if unused else ""
     rings = [
         f"{_ring_text(topology, size)} for groups of {size}" for size in result.group_sizes if size in topology.rings
     ]
@@ -279,14 +277,10 @@ def _ring_text(topology: Topology, size: int) -> str:
 
 
 def _config_text(config: Config) -> str:
-    parts = f"{_count(len(config.devices), 'part')}"
+    parts = f"{counted(len(config.devices), 'part')}"
     cut = f" ({'x'.join(map(str, config.degrees))})" if max(config.degrees[:-1], default=1) > 1 else ""
     servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
     return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _ms(seconds: float) -> str:

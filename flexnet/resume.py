@@ -13,7 +13,7 @@ from flexnet.flags import SEARCH, Given, parse_model_command
 from flexnet.input_files import read_regular
 from flexnet.provenance import versions
 
-__all__ = ["Earlier", "is_run_of", "read_earlier", "repeats", "resumed_config"]
+__all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_config"]
 
 _MAY_DIFFER = ("--search-budget", "--resume", "--output")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
@@ -59,6 +59,12 @@ class Earlier:
                 raise FlexNetError(
                     f"{flag} {found['path']} is not the file that {self.source} records; a resumed run needs the same"
                 )
+
+    def repeats(self, config: RunConfig) -> bool:
+        """Whether the run has finished, and another one of its search would come out bit for bit the same."""
+        _, given, _ = parse_model_command("search", SEARCH, self.arguments)
+        same_budget = int(given.get("--search-budget", 0)) == config.settings.budget
+        return self.status == "finished" and self.versions == versions() and same_budget
 
 
 def read_earlier(directory: Path) -> Earlier:
@@ -129,17 +135,6 @@ def resumed_config(earlier: Earlier, model: str | None, given: Given, model_give
     if "--mfile" in now and "--mfile" not in old:
         raise _differs("--mfile", now["--mfile"], None, earlier)
     return make_run_config(name, {**old, **now, "--output": directory}, old_model)
-
-
-def repeats(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether a run has finished that would come out bit for bit the same: also of this budget and these versions."""
-    _, given, _ = parse_model_command("search", SEARCH, earlier.arguments)
-    return (
-        earlier.status == "finished"
-        and earlier.versions == versions()
-        and is_run_of(earlier, config, files)
-        and int(given.get("--search-budget", 0)) == config.settings.budget
-    )
 
 
 def is_run_of(earlier: Earlier, config: RunConfig, files: Mapping[str, Mapping[str, str]]) -> bool:

@@ -22,7 +22,6 @@ from flexnet.search.alternate import Info, State
 from flexnet.search.checkpoint import restore
 from flexnet.search.driver import Progress, drive
 from flexnet.search.find import Prepared, prepare
-from flexnet.simulate import Timeline
 from flexnet.strategy import Config, configs_of, make_strategy
 from flexnet.topology import Network
 
@@ -70,7 +69,7 @@ def _run(config: RunConfig, command_line: list[str], hashes: dict[str, dict[str,
     record.source, record.estimated = table.source, table.estimated
     problem = make_problem(config.graph, table, config.cluster, config.semantics)
     ready = prepare(problem, config.settings, _start(config, problem))
-    initial = _initial_timeline(ready)
+    initial = ready.timeline(ready.state.current)
     state = ready.state if earlier is None else _restored(config, ready)
     with interruptible() as stop:
         for sentence in config.warnings:
@@ -185,11 +184,6 @@ def _start(config: RunConfig, problem: Problem) -> list[Config] | None:
     if n_idle:
         warn(f"strategy file {config.start} uses {n_server - n_idle} of {n_server} servers; {n_idle} stay idle in it")
     return configs
-
-
-def _initial_timeline(ready: Prepared) -> Timeline:
-    plan = ready.state.current
-    return ready.search.pricer.exact(plan.strategy, plan.network, plan.directions)
 
 
 def _restored(config: RunConfig, ready: Prepared) -> State:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.problem import Problem
 
-__all__ = ["Config", "Strategy", "configs_of", "make_strategy"]
+__all__ = ["Config", "Strategy", "configs_of", "make_strategy", "same_strategy"]
 
 
 class Config(NamedTuple):
@@ -72,3 +72,8 @@ def configs_of(problem: Problem, strategy: Strategy) -> list[Config]:
         parts = int(problem.arrays.parts[problem.arrays.candidate_ptr[op] + choice])
         configs.append(Config(degrees, tuple(int(d) for d in strategy.devices[op, :parts])))
     return configs
+
+
+def same_strategy(a: Strategy, b: Strategy) -> bool:
+    """Whether two strategies cut and place every operator alike."""
+    return np.array_equal(a.choice, b.choice) and np.array_equal(a.devices, b.devices)

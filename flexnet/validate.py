@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from flexnet.cases import Case, attempt
 from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
 from flexnet.export.convert import to_task_graph
 from flexnet.export.reader import read_taskgraph
-from flexnet.input_files import read_regular
+from flexnet.input_files import read_object
 from flexnet.measurement import read_measurement
 from flexnet.problem import Problem, make_problem
 from flexnet.published import Published, published_measurement, task_graph_case
@@ -152,15 +151,7 @@ def read_record(path: Path) -> dict[str, Any]:
     FlexNetError
         If it cannot be read or is not a JSON object.
     """
-    try:
-        record = orjson.loads(read_regular(path))
-    except OSError as error:
-        raise FlexNetError(f"cannot read cost record {path}: {error.strerror or error}") from None
-    except orjson.JSONDecodeError as error:
-        raise FlexNetError(f"cost record {path} is not valid JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise FlexNetError(f"cost record {path} must be a JSON object")
-    return record
+    return read_object(path, "cost record")
 
 
 def recorded_plan(

@@ -43,7 +43,7 @@ from math import prod
 from typing import NamedTuple
 
 from flexnet.einsum import letter_sizes, parse_equation
-from flexnet.graph import ELEMENT_BYTES, Operator, OpType, Tensor
+from flexnet.graph import BINARY, ELEMENT_BYTES, Operator, OpType, Tensor
 
 __all__ = ["Passes", "flops", "irregular_bytes", "launches", "moved_bytes"]
 
@@ -62,7 +62,6 @@ _COPIES = frozenset(
 )
 _NORMS = frozenset({OpType.BATCH_NORM, OpType.LAYER_NORM})
 _SOFTMAXES = frozenset({OpType.SOFTMAX, OpType.SOFTMAX_CROSS_ENTROPY})
-_BINARY = frozenset({OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV})
 _GATHERS = frozenset({OpType.AGGREGATE, OpType.AGGREGATE_SPEC})
 
 
@@ -76,7 +75,7 @@ def flops(op: Operator, parts: int) -> Passes:
     Passes(forward=16384, backward=32768)
     """
     forward = _forward_flops(op, parts)
-    return Passes(forward, 2 * forward if op.kind in _PRODUCTS | _BINARY | _GATHERS else forward)
+    return Passes(forward, 2 * forward if op.kind in _PRODUCTS | BINARY | _GATHERS else forward)
 
 
 def moved_bytes(op: Operator, parts: int) -> Passes:
@@ -103,7 +102,7 @@ def moved_bytes(op: Operator, parts: int) -> Passes:
         return Passes(x + w + y, 2 * (x + w + y))
     if op.kind == OpType.POOL2D:
         return Passes(x + y, 3 * x + 2 * y)
-    if op.kind in _BINARY:
+    if op.kind in BINARY:
         return Passes(x + y, 3 * x)
     if op.kind in _NORMS:
         return Passes(2 * x + y, 3 * x + 2 * y)
@@ -145,7 +144,7 @@ def launches(op: Operator) -> Passes:
         return Passes(12, 24)
     if op.kind == OpType.CONCAT:
         return Passes(len(op.inputs), len(op.inputs))
-    if op.kind in _BINARY:
+    if op.kind in BINARY:
         return Passes(1, 2)
     if op.kind == OpType.CACHE:
         return Passes(1, 0)
@@ -185,7 +184,7 @@ def _summed(op: Operator) -> int:
     """Multiply-adds for each element of an einsum's result."""
     equation = parse_equation(op.equation)
     second = op.inputs[1].tensor if len(op.inputs) > 1 else op.weights[0]
-    sizes = letter_sizes(equation, op.inputs[0].tensor.dims[::-1], second.dims[::-1])
+    sizes = letter_sizes(equation, op.inputs[0].tensor.shape, second.shape)
     return prod(sizes[letter] for letter in equation.summed)
 
 

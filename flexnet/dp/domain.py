@@ -20,9 +20,9 @@ from math import prod
 
 from flexnet.einsum import letter_sizes, parse_equation
 from flexnet.errors import FlexNetError
-from flexnet.graph import Operator, OpType, Tensor
+from flexnet.graph import Operator, OpType
 
-__all__ = ["Domain", "domain_of", "shape_of"]
+__all__ = ["Domain", "domain_of"]
 
 Cuts = tuple[tuple[int, ...], ...]
 """For every dimension of a tensor, the dimensions of the domain whose parts multiply to its parts."""
@@ -67,11 +67,6 @@ class Domain:
     outputs: tuple[Cuts, ...]
 
 
-def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """Sizes outermost first."""
-    return tuple(reversed(tensor.dims))
-
-
 def domain_of(op: Operator) -> Domain:
     """The domain of an operator.
 
@@ -86,7 +81,7 @@ def domain_of(op: Operator) -> Domain:
     FlexNetError
         If PaSE's cost model has no such operator.
     """
-    shape = shape_of(op.outputs[0])
+    shape = op.outputs[0].shape
     rank = len(shape)
     if op.kind == OpType.CONV2D and op.attrs["groups"] == 1:
         batch, out, height, width = shape
@@ -103,7 +98,7 @@ def domain_of(op: Operator) -> Domain:
         sizes = (op.attrs["layers"], steps, batch, units, op.inputs[0].tensor.dims[0])
         return Domain(sizes, (True, False, True, True, True), False, (_dims(2, 1, 4),), (_dims(2, 1, 3),))
     if op.kind == OpType.REDUCE_MEAN:
-        read = shape_of(op.inputs[0].tensor)
+        read = op.inputs[0].tensor.shape
         kept = [k for k in range(len(read)) if not op.attrs["axes"] >> k & 1]
         return _domain(read, [_dims(*range(len(read)))], [_dims(*kept)])
     if op.kind == OpType.CONCAT:
@@ -134,7 +129,7 @@ def _domain(sizes: tuple[int, ...], inputs: list[Cuts], outputs: list[Cuts]) -> 
 def _einsum_domain(op: Operator) -> Domain:
     equation = parse_equation(op.equation)
     second = op.inputs[1].tensor if len(op.inputs) > 1 else op.weights[0]
-    sizes = letter_sizes(equation, shape_of(op.inputs[0].tensor), shape_of(second))
+    sizes = letter_sizes(equation, op.inputs[0].tensor.shape, second.shape)
     letters = equation.result + equation.summed
     terms = (equation.first, equation.second)[: len(op.inputs)]
     cuts = [_dims(*map(letters.index, term)) for term in (*terms, equation.result)]
@@ -143,7 +138,7 @@ def _einsum_domain(op: Operator) -> Domain:
 
 def _reshape_domain(op: Operator) -> Domain:
     """From or to one dimension only: that one is cut in as many parts as all of the other side's together."""
-    read, written = shape_of(op.inputs[0].tensor), shape_of(op.outputs[0])
+    read, written = op.inputs[0].tensor.shape, op.outputs[0].shape
     sizes = max(read, written, key=len)
     if min(len(read), len(written)) != 1:
         raise FlexNetError(f"operator {op.name} reshapes {read} to {written}; PaSE's model needs one of them flat")

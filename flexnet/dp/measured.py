@@ -85,7 +85,6 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     rows = [_choices(problem, op) for op in range(len(problem.graph.operators))]
     degrees = tuple(tuple(problem.candidates[op][row].degrees for row in chosen) for op, chosen in enumerate(rows))
     flat = [arrays.candidate_ptr[op] + np.array(chosen) for op, chosen in enumerate(rows)]
-    gpus = np.where(arrays.is_embedding, 1, max(problem.cluster.big_gpu, 1))
     compute = tuple(arrays.forward[at] + arrays.backward[at] for at in flat)
     reduced, total = [], []
     for op, at in enumerate(flat):
@@ -118,7 +117,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         tuple(seconds * arrays.parts[at] for seconds, at in zip(compute, flat, strict=True)),
         tuple(reduced),
         tuple(total),
-        tuple(arrays.memory[at] * float(gpu) for at, gpu in zip(flat, gpus, strict=True)),
+        tuple(arrays.memory[at] * float(gpu) for at, gpu in zip(flat, problem.gpus_of_part, strict=True)),
         moved,
         least,
     )

@@ -7,10 +7,10 @@ links or memory.  Source: baidu-research/PaSE, nn_ops.py, and V. Elango, IPDPS 2
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.dp.domain import Domain, shape_of
+from flexnet.dp.domain import Domain
 from flexnet.einsum import parse_equation
 from flexnet.errors import FlexNetError
-from flexnet.graph import Operator, OpType
+from flexnet.graph import BINARY, Operator, OpType
 
 __all__ = ["operator_cost"]
 
@@ -19,7 +19,6 @@ Floats = npt.NDArray[np.float64]
 
 _FREE = frozenset({OpType.CONCAT, OpType.STACK, OpType.UNSTACK, OpType.RESHAPE})
 _ACTIVATIONS = frozenset({OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.GELU})
-_BINARY = frozenset({OpType.ADD, OpType.SUB, OpType.MUL, OpType.DIV})
 
 
 def operator_cost(op: Operator, domain: Domain, configs: Ints, ratio: float) -> Floats:
@@ -74,7 +73,7 @@ def operator_cost(op: Operator, domain: Domain, configs: Ints, ratio: float) -> 
     if op.kind == OpType.REDUCE_MEAN:
         axes = [k for k in range(tile.shape[1]) if op.attrs["axes"] >> k & 1]
         return _allreduce(elements, np.prod(parts[:, axes], axis=1), ratio)
-    if op.kind in _BINARY:
+    if op.kind in BINARY:
         return np.asarray((1 + pointwise) * elements)
     if op.kind in _ACTIVATIONS:
         return np.asarray(elements)
@@ -135,7 +134,7 @@ def _lstm(tile: Floats, parts: Floats, sizes: tuple[int, ...], ratio: float) -> 
 
 def _halo(op: Operator, parts: Floats) -> Floats:
     """Words of the input that neighbours in a cut map exchange: a filter's size for each dimension that is cut."""
-    tile = np.array(shape_of(op.inputs[0].tensor), np.float64) / parts
+    tile = np.array(op.inputs[0].tensor.shape, np.float64) / parts
     batch, channels, height, width = tile.T
     wide = (height + op.attrs["kernel_h"] * (parts[:, 2] > 1)) * (width + op.attrs["kernel_w"] * (parts[:, 3] > 1))
     return np.asarray((wide - height * width) * batch * channels)

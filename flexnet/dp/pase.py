@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.dp.configs import configurations
-from flexnet.dp.domain import Cuts, Domain, domain_of, shape_of
+from flexnet.dp.domain import Cuts, Domain, domain_of
 from flexnet.dp.operator_cost import operator_cost
 from flexnet.dp.order import best_order
 from flexnet.dp.solver import too_dense
@@ -124,7 +124,7 @@ def pase_problem(
     for moves in counted.values():
         if moves not in sums:
             sums[moves] = _added(
-                _edge_cost(shape_of(m.tensor), cuts_of(m.producer, m.written), cuts_of(m.consumer, m.read), ratio)
+                _edge_cost(m.tensor.shape, cuts_of(m.producer, m.written), cuts_of(m.consumer, m.read), ratio)
                 for m in moves
             )
     edges = {ends: sums[moves] for ends, moves in counted.items()}

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from flexnet.export._taskgraph_fb import DeviceType
 from flexnet.export.file import FileDevices, FileRings, FileRoutes, FileTasks
+from flexnet.slices import aranges
 from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
 from flexnet.topology.base import Network
 
@@ -90,10 +91,7 @@ def task_columns(
 
 def _ranges(ptr: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]) -> Ints:
     """``ptr[row]`` to ``ptr[row + 1] - 1`` for every row, one after the other."""
-    begin = ptr[rows].astype(np.int64)
-    counts = ptr[rows + 1] - begin
-    ends = np.cumsum(counts)
-    return np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+    return aranges(ptr[rows], ptr[rows + 1] - ptr[rows])
 
 
 def route_columns(network: Network) -> FileRoutes:

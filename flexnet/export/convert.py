@@ -9,6 +9,7 @@ from flexnet.export.check import allreduce_members, lookup, successor_positions,
 from flexnet.export.check_network import path_lengths
 from flexnet.export.file import TaskGraphFile
 from flexnet.export.root_order import root_ranks
+from flexnet.slices import aranges
 from flexnet.taskgraph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
 from flexnet.topology.base import Network, Topology, connect
 from flexnet.topology.paths import Paths
@@ -114,7 +115,7 @@ def _routes(file: TaskGraphFile, link_id: npt.NDArray[np.int32]) -> tuple[npt.ND
     counts[pair] = n_hop[route] - 1
     ptr = np.concatenate([[0], np.cumsum(counts)])
     first = routes.hop_ptr[routes.path_ptr[route]]
-    at = np.repeat(first - ptr[pair], counts[pair]) + np.arange(ptr[-1])
+    at = aranges(first, counts[pair])
     return ptr.astype(np.int32), link_id[routes.hop[at], routes.hop[at + 1]]
 
 
@@ -149,7 +150,7 @@ def to_paths(file: TaskGraphFile, network: Network) -> Paths:
             "alternative is above 0"
         )
     hop_ptr = np.concatenate([[0], np.cumsum(n_hop[used] - 1)])
-    at_hop = np.repeat(routes.hop_ptr[used] - hop_ptr[:-1], n_hop[used] - 1) + np.arange(hop_ptr[-1])
+    at_hop = aranges(routes.hop_ptr[used], n_hop[used] - 1)
     link = network.link_id[routes.hop[at_hop], routes.hop[at_hop + 1]]
     return Paths(n, np.concatenate([[0], np.cumsum(counts)]), chance, hop_ptr, link)
 

@@ -12,6 +12,7 @@ from flexnet.export.check import check_file
 from flexnet.export.columns import ring_columns, route_columns, task_columns
 from flexnet.export.encode import encode
 from flexnet.export.file import FileOperators, FileRings, TaskGraphFile
+from flexnet.protocol import PACKET, cut_short
 from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM, TaskGraph
 from flexnet.topology.base import Network
 
@@ -204,7 +205,7 @@ def _small_groups(graph: TaskGraph) -> list[str]:
     reduces = graph.kind == ALLREDUCE
     size = graph.bytes[reduces]
     g = np.diff(graph.group_ptr)[graph.place[reduces]]
-    n = int(((g > 1) & (size >= 9000 * g) & (size <= 18000 * (g - 1))).sum())
+    n = int(cut_short(g, size, PACKET).sum())
     return (
         [
             f"{n} {'all-reduce is' if n == 1 else 'all-reduces are'} so small (9000 g to 18000 (g - 1) bytes over g "

@@ -130,7 +130,7 @@ def _normal(shape: Sequence[int], device: str, dtype: torch.dtype, scale: float 
 
 def _input(op: Operator, i: int, device: str, dtype: torch.dtype, table_rows: int | None) -> torch.Tensor:
     tensor = op.inputs[i].tensor
-    shape = tuple(reversed(tensor.dims))
+    shape = tensor.shape
     if tensor.dtype not in ("int32", "int64"):
         return _normal(shape, device, dtype)
     n_choice = _n_choice(op, table_rows)
@@ -162,7 +162,7 @@ def _weight_shapes(op: Operator, table_rows: int | None) -> list[tuple[tuple[int
         ]
     if op.kind == OpType.BATCH_NORM:
         return [((op.outputs[0].dims[-2],), 1.0)] * 2
-    shapes = [tuple(reversed(tensor.dims)) for tensor in op.weights]
+    shapes = [tensor.shape for tensor in op.weights]
     if op.kind == OpType.EMBEDDING:
         return [((table_rows or shapes[0][0], shapes[0][1]), 1.0)]
     return [(shape, Tensor(shape[1:]).volume ** -0.5) for shape in shapes]
@@ -228,7 +228,7 @@ def _reverse(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
 
 
 def _reshape(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    return (xs[0].clone().reshape(tuple(reversed(op.outputs[0].dims))),)  # the original copies, and so does Flat
+    return (xs[0].clone().reshape(op.outputs[0].shape),)  # the original copies, and so does Flat
 
 
 def _batch_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.simulate import Timeline
-from flexnet.strategy import Strategy
+from flexnet.strategy import Strategy, same_strategy
 from flexnet.topology import Network
 
 __all__ = ["ELITE", "Directions", "Plan", "choose", "with_candidate"]
@@ -37,7 +37,7 @@ def with_candidate(elite: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
     """
     if len(elite) == ELITE and plan.seconds >= elite[-1].seconds:
         return elite
-    same = [other for other in elite if _same(other.strategy, plan.strategy)]
+    same = [other for other in elite if same_strategy(other.strategy, plan.strategy)]
     if same and same[0].seconds <= plan.seconds:
         return elite
     kept = [other for other in elite if not any(other is one for one in same)]
@@ -48,7 +48,3 @@ def with_candidate(elite: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
 def choose(candidates: list[tuple[Plan, Timeline]]) -> tuple[Plan, Timeline]:
     """The candidate with the shortest timeline, the first of equals."""
     return min(candidates, key=lambda candidate: candidate[1].seconds)
-
-
-def _same(a: Strategy, b: Strategy) -> bool:
-    return np.array_equal(a.choice, b.choice) and np.array_equal(a.devices, b.devices)

@@ -108,10 +108,13 @@ class Prepared:
     state: State
     dp: DpStart | None = None
 
+    def timeline(self, plan: Plan) -> Timeline:
+        """A plan's times at full resolution."""
+        return self.search.pricer.exact(plan.strategy, plan.network, plan.directions)
+
     def exact(self, state: State) -> Timeline:
         """The best plan's times at full resolution."""
-        best = state.best
-        return self.search.pricer.exact(best.strategy, best.network, best.directions)
+        return self.timeline(state.best)
 
     def choose(self, state: State) -> tuple[Plan, Timeline]:
         """The fastest candidate at full resolution, of the best plan and all of the elite."""
@@ -119,8 +122,12 @@ class Prepared:
         candidates = [(best, self.exact(state))]
         for plan in state.elite:
             if plan.strategy is not best.strategy or plan.network is not best.network:
-                candidates.append((plan, self.search.pricer.exact(plan.strategy, plan.network, plan.directions)))
+                candidates.append((plan, self.timeline(plan)))
         return choose(candidates)
+
+    def faster(self, state: State, initial: Timeline) -> tuple[Plan, Timeline]:
+        """What `choose` chooses, or the start, whose times are ``initial``, if that is not faster."""
+        return choose([(self.state.current, initial), self.choose(state)])
 
     def configs(self, state: State) -> list[Config]:
         """The best plan's configs."""
@@ -147,7 +154,7 @@ def prepare(problem: Problem, settings: Settings, start: list[Config] | None = N
     strategy = make_strategy(problem, start if start is not None else initial_strategy(rng, moves))
     memory_limit = None
     if problem.semantics.limit_memory and settings.gpu_memory is not None:
-        memory_limit = settings.gpu_memory * max(problem.cluster.big_gpu, 1)
+        memory_limit = settings.gpu_memory * problem.cluster.gpus
     if settings.network == "fair" and not problem.semantics.fair_links:
         raise FlexNetError(
             f"network model fair is not for {problem.semantics.name} semantics, whose links are first in, first out; "
@@ -259,13 +266,10 @@ def find_plan(problem: Problem, settings: Settings, start: list[Config] | None =
         As in `prepare`, which see for errors too; `prepare` and `flexnet.search.drive` do the same step by step.
     """
     ready = prepare(problem, settings, start)
-    plan = ready.state.current
-    initial = ready.search.pricer.exact(plan.strategy, plan.network, plan.directions)
+    initial = ready.timeline(ready.state.current)
     state = drive(ready.search, ready.rng, ready.state, settings.budget).state
-    chosen, timeline = ready.choose(state)
-    if timeline.seconds < initial.seconds:
-        return Found(problem, chosen, timeline, initial.seconds, state.iteration)
-    return Found(problem, plan, initial, initial.seconds, state.iteration)
+    plan, timeline = ready.faster(state, initial)
+    return Found(problem, plan, timeline, initial.seconds, state.iteration)
 
 
 def _fixed_network(problem: Problem, name: str, rng: np.random.Generator) -> Network:

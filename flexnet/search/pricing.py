@@ -145,13 +145,12 @@ class Pricer:
         """
         arrays = self.problem.arrays
         candidates = arrays.candidate_ptr[:-1] + strategy.choice
-        gpus = np.where(arrays.is_embedding, 1, max(self.problem.cluster.big_gpu, 1))
-        per_part = arrays.memory[candidates] * gpus
+        per_part = arrays.memory[candidates] * self.problem.gpus_of_part
         used = np.zeros(self.problem.cluster.n_server)
         placed = strategy.devices >= 0
         np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
         largest_table = (per_part * arrays.is_embedding).max()  # it must fit one GPU of its server
-        return max(float(used.max()), float(largest_table) * max(self.problem.cluster.big_gpu, 1))
+        return max(float(used.max()), float(largest_table) * self.problem.cluster.gpus)
 
     def require_memory(self, strategy: Strategy) -> None:
         """Refuse a starting strategy that does not fit.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.kernels import routes as kernels
+from flexnet.slices import aranges
 from flexnet.topology.base import Topology, adjacency
 
 __all__ = ["Drawn", "Paths", "draw_shortest"]
@@ -88,7 +89,7 @@ class Paths:
         used, route = np.unique(path, return_inverse=True)
         counts = np.where(used >= 0, self.hop_ptr[used + 1] - self.hop_ptr[used], 0)
         ptr = np.concatenate([[0], np.cumsum(counts)])
-        at = np.repeat(np.where(used >= 0, self.hop_ptr[used], 0) - ptr[:-1], counts) + np.arange(ptr[-1])
+        at = aranges(np.where(used >= 0, self.hop_ptr[used], 0), counts)
         return Drawn(ptr.astype(np.int32), self.link[at], route.astype(np.int32))
 
 
@@ -115,7 +116,7 @@ def draw_shortest(topology: Topology, source: Ints, target: Ints, rng: np.random
     _, first, same = np.unique(padded, axis=0, return_index=True, return_inverse=True)
     kept = counts[first]
     ptr_out = np.concatenate([[0], np.cumsum(kept)])
-    at = np.repeat(route_ptr[first] - ptr_out[:-1], kept) + np.arange(ptr_out[-1])
+    at = aranges(route_ptr[first], kept)
     route_of = np.empty(len(source), np.int32)
     route_of[order] = same.ravel()
     return Drawn(ptr_out.astype(np.int32), route[at], route_of)
