@@ -29,9 +29,9 @@ CASES = {  # PaSE's CPU seconds, or the most seconds and GB allowed
 
 
 def one(graph: str, p: int) -> dict[str, float]:
-    from flexnet.dp.pase import flop_per_word, pase_problem
-    from flexnet.dp.solver import solve
-    from flexnet.models.pase import GRAPHS
+    from flexnet.exact.pase import flop_per_word, pase_problem
+    from flexnet.exact.solver import solve
+    from flexnet.model.zoo.pase import GRAPHS
 
     began = time.process_time()
     spec = GRAPHS[graph]

@@ -16,13 +16,12 @@ from statistics import median
 
 import torch
 
-from flexnet.cli import run
-from flexnet.graph import OpType
-from flexnet.measurement import read_measurement
-from flexnet.models import MODELS
-from flexnet.parts import part_of
-from flexnet.published import published_measurement
-from flexnet.workload import flops
+from flexnet.commands.cli import run
+from flexnet.cost.measurement_file import read_measurement
+from flexnet.cost.parts import flops, part_of
+from flexnet.model.graph import OpType
+from flexnet.model.zoo import MODELS
+from flexnet.published.index import published_measurement
 
 PASSES = ("forward", "backward")
 

@@ -14,19 +14,24 @@ from pathlib import Path
 
 import numpy as np
 
-from flexnet.cluster import Cluster
-from flexnet.export.convert import to_network, to_task_graph
-from flexnet.export.reader import read_taskgraph
-from flexnet.models import MODELS
-from flexnet.problem import make_problem
-from flexnet.protocol import PACKET
-from flexnet.roofline import roofline_table
-from flexnet.search.moves import initial_strategy, make_moves
-from flexnet.semantics import CORRECTED
-from flexnet.simulate import FairSimulator, network_arrays
-from flexnet.strategy import make_strategy
-from flexnet.taskgraph import TaskGraph, build
-from flexnet.topology import Network, connect, fat_tree, routes_for
+from flexnet.cost.roofline import roofline_table
+from flexnet.model.zoo import MODELS
+from flexnet.network.network import Network, connect
+from flexnet.network.routes import routes_for
+from flexnet.network.topologies.fattree import fat_tree
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.strategy import make_strategy
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_graph_builder import build
+from flexnet.search.moves.space import make_space
+from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.protocol import PACKET
+from flexnet.taskgraph_file.convert import to_network, to_task_graph
+from flexnet.taskgraph_file.read import read_taskgraph
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 
@@ -43,7 +48,7 @@ def dlrm(n_server: int, n_table: int) -> tuple[TaskGraph, Network]:
     cluster = Cluster(n_server, 4, gbps_to_bytes_per_s(200), gbps_to_bytes_per_s(100), us_to_s(1))
     problem = make_problem(graph, table, cluster, CORRECTED)
     rng = np.random.default_rng(0)
-    configs = initial_strategy(rng, make_moves(problem, strided=True, propagation=False))
+    configs = data_parallel(rng, make_space(problem, strided=True))
     topology = fat_tree(n_server)
     network = connect(topology, cluster.link_bandwidth, cluster.latency, routes_for(topology, CORRECTED, rng))
     return build(problem, make_strategy(problem, configs)), network
@@ -51,7 +56,7 @@ def dlrm(n_server: int, n_table: int) -> tuple[TaskGraph, Network]:
 
 def report(name: str, graph: TaskGraph, network: Network) -> None:
     tasks, arrays = graph.arrays(), network_arrays(network)
-    simulator = FairSimulator(protocol=PACKET)
+    simulator = FairLinks(protocol=PACKET)
     simulator.seconds(tasks, arrays)
     times = []
     for _ in range(5):

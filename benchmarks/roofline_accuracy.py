@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from flexnet.graph import Operator
-from flexnet.machine import GPUS
-from flexnet.measurement import read_measurement
-from flexnet.parts import part_of
-from flexnet.published import published_measurements
-from flexnet.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.cost.gpus import GPUS
+from flexnet.cost.measurement_file import read_measurement
+from flexnet.cost.parts import part_of
+from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.model.graph import Operator
+from flexnet.model.operators import type_name
+from flexnet.published.index import published_measurements
 
 FITTED = ("alexnet", "candle16", "dlrm16", "resnet128")
 CHECKED = ("dlrm128", "transformer16", "vgg16")
@@ -49,7 +50,7 @@ class Row:
 
     @property
     def kind(self) -> str:
-        return self.part.kind.name
+        return type_name(self.part)
 
 
 def compare(data: Path, efficiency: Efficiency = EFFICIENCY) -> list[Row]:

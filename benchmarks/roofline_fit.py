@@ -2,7 +2,7 @@
 
     python benchmarks/roofline_fit.py --data DIR [--steps N]
 
-DIR holds the published measurement files.  Prints the values that `flexnet.roofline.Efficiency` has, rounded, and
+DIR holds the published measurement files.  Prints the values that `flexnet.cost.roofline.Efficiency` has, rounded, and
 how far the estimates are off on the files they were fitted to and on those that were kept apart.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from roofline_accuracy import CHECKED, FITTED, Row, compare, summary
 
-from flexnet.machine import GPUS
-from flexnet.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.cost.gpus import GPUS
+from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
 
 FREE = ("compute", "narrow", "tensor", "memory", "irregular", "cached", "launch", "row", "layout")
 

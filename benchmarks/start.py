@@ -12,12 +12,14 @@ import statistics
 import time
 from pathlib import Path
 
-from flexnet.cluster import Cluster
-from flexnet.measurement import read_measurement
-from flexnet.problem import Problem, make_problem
-from flexnet.published import published_measurement
-from flexnet.search import Settings, drive, prepare
-from flexnet.semantics import CORRECTED
+from flexnet.cost.measurement_file import read_measurement
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.published.index import published_measurement
+from flexnet.search.driver import drive
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 NAMES = ("alexnet", "candle16", "dlrm16", "transformer16", "vgg16", "resnet128", "dlrm128")

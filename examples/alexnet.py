@@ -13,8 +13,6 @@ from flexnet import (
     make_problem,
     read_strategy,
     roofline_table,
-    strategy_json,
-    strategy_text,
     us_to_s,
 )
 
@@ -25,16 +23,15 @@ problem = make_problem(graph, table, cluster, CORRECTED)
 first = find_plan(problem, Settings("fattree", budget=300, strided=True, propagation=True))
 print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 print(f"fat-tree: data parallel {first.start_seconds * 1e3:.1f} ms, best {first.seconds * 1e3:.1f} ms")
-for op, config in zip(graph.operators, first.configs, strict=True):
-    print(f"  {op.name:<12} on servers", *config.devices)
+for name, config in first.plan.configs.items():
+    print(f"  {name:<12} on servers", *config.devices)
 
 with tempfile.TemporaryDirectory() as directory:
     ours, theirs = Path(directory, "strategy.json"), Path(directory, "strategy.txt")
-    ours.write_bytes(strategy_json(graph, first.configs))
-    theirs.write_text(strategy_text(graph, first.configs))  # as the original's --export
+    ours.write_bytes(first.plan.to_strategy_json())
+    theirs.write_text(first.plan.to_strategy_text())  # as the original's --export
     print("both formats hold the same:", read_strategy(ours) == read_strategy(theirs))
-    configs = read_strategy(ours)
+    start = read_strategy(ours)
 
-start = [configs[op.name] for op in graph.operators]
 second = find_plan(problem, Settings("topoopt", budget=300, strided=True, propagation=True), start)
 print(f"topoopt from there: {second.start_seconds * 1e3:.1f} ms, best {second.seconds * 1e3:.1f} ms")

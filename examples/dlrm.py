@@ -37,6 +37,6 @@ for topology, gbps in (("topoopt", GBPS), ("random", GBPS), ("fattree", GBPS), (
 
 found = best["topoopt, 4 x 25 Gbps"]
 print("rings of topoopt over all servers:", *found.topology.rings[N_SERVER])
-for op, config in zip(graph.operators, found.configs, strict=True):
-    if op.name.startswith("Embedding"):
-        print(f"{op.name} on server {config.devices[0]}")
+for name, config in found.plan.configs.items():
+    if name.startswith("Embedding"):
+        print(f"{name} on server {config.devices[0]}")

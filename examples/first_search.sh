@@ -12,7 +12,7 @@ if [ ! -x "$venv/bin/python" ]; then
     echo "making a virtual environment in $venv"
     python3 -m venv "$venv"
 fi
-if ! "$venv/bin/python" -P -c 'import flexnet.runs' 2>/dev/null; then # -P: as installed, not from this directory
+if ! "$venv/bin/python" -P -c 'import flexnet.commands.search' 2>/dev/null; then # -P: as installed, not from this directory
     echo "installing flexnet and what it needs"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
 fi

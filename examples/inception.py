@@ -11,7 +11,6 @@ from flexnet import (
     roofline_table,
     us_to_s,
 )
-from flexnet.search import drive, prepare
 
 graph = MODELS["inception"].build({}, batch_size=256)
 table = roofline_table(graph, "h200", n_server=8)
@@ -32,6 +31,5 @@ def observe(progress, state, info):
     accepted += info.accepted
 
 
-ready = prepare(make_problem(graph, table, cluster, CORRECTED), settings)
-outcome = drive(ready.search, ready.rng, ready.state, settings.budget, observe=observe)
-print(f"of the last {outcome.state.iteration} proposals, {accepted} were accepted")
+found = find_plan(make_problem(graph, table, cluster, CORRECTED), settings, observe=observe)
+print(f"of the last {found.iterations} proposals, {accepted} were accepted")

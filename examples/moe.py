@@ -11,7 +11,6 @@ from flexnet import (
     roofline_table,
     us_to_s,
 )
-from flexnet.traffic import traffic_bytes
 
 graph = MODELS["moe"].build({}, batch_size=5120)
 table = roofline_table(graph, "a100", n_server=16)
@@ -21,7 +20,7 @@ print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 
 for topology in ("topoopt", "random", "fattree", "fc"):
     found = find_plan(problem, Settings(topology, budget=300, strided=True, propagation=True))
-    allreduce, model_parallel = traffic_bytes(found.task_graph().arrays())
+    allreduce, model_parallel = found.plan.traffic
     print(
         f"{topology:<8} start {found.start_seconds * 1e3:4.1f} ms, best {found.seconds * 1e3:4.1f} ms, "
         f"{allreduce / 1e6:.1f} MB all-reduce, {model_parallel / 1e6:.1f} MB model-parallel"

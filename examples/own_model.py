@@ -15,7 +15,6 @@ from flexnet import (
     read_strategy,
     read_taskgraph,
     roofline_table,
-    strategy_json,
     us_to_s,
 )
 
@@ -40,15 +39,15 @@ n_parameter = sum(weight.volume for op in graph.operators for weight in op.weigh
 print(f"{graph.name}: {len(graph.operators)} operators, {n_parameter / 1e6:.0f} M parameters")
 print(f"times are estimated: {table.source}")
 print(f"data parallel {found.start_seconds * 1e3:.2f} ms, best {found.seconds * 1e3:.2f} ms")
-for op, config in zip(graph.operators, found.configs, strict=True):
+for op, config in zip(graph.operators, found.plan.configs.values(), strict=True):
     print(f"  {op.name:<14} {op.key:<18} on servers", *config.devices)
 jumps = [jump for ring in found.topology.rings[8] for jump in ring]
 print(f"topoopt: {found.topology.links.sum() // 2} links; the rings of all servers jump by", *jumps)
 
 with tempfile.TemporaryDirectory() as directory:
     strategy, taskgraph = Path(directory, "strategy.json"), Path(directory, "taskgraph.fbuf")
-    strategy.write_bytes(strategy_json(graph, found.configs, estimated=table.estimated, times=table.source))
-    remarks = found.write_taskgraph(taskgraph)
+    strategy.write_bytes(found.plan.to_strategy_json())
+    remarks = found.plan.write_taskgraph(taskgraph)
     file = read_taskgraph(taskgraph)
     print(f"strategy.json: {len(read_strategy(strategy))} operators")
     print(f"taskgraph.fbuf: {file.n_server} servers, {len(file.operators.name)} operators, {len(remarks)} remarks")

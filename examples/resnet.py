@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from flexnet import (
+    ALLREDUCE,
     CORRECTED,
     MODELS,
+    NOMINAL_COMM,
     Cluster,
     Settings,
     find_plan,
@@ -17,7 +19,6 @@ from flexnet import (
     roofline_table,
     us_to_s,
 )
-from flexnet.taskgraph import ALLREDUCE, NOMINAL_COMM
 
 graph = MODELS["resnet"].build({}, batch_size=512)
 table = roofline_table(graph, "h100", n_server=8)
@@ -27,10 +28,10 @@ found = find_plan(make_problem(graph, table, cluster, CORRECTED), settings)
 print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 print(f"data parallel {found.start_seconds * 1e3:.1f} ms, best {found.seconds * 1e3:.1f} ms")
 
-tasks = found.task_graph()
+tasks = found.plan.task_graph()
 with tempfile.TemporaryDirectory() as directory:
     path = Path(directory, "taskgraph.fbuf")
-    remarks = found.write_taskgraph(path)
+    remarks = found.plan.write_taskgraph(path)
     file = read_taskgraph(path)
 print(f"task graph: {tasks.n_task} tasks, of them {np.sum(tasks.kind == ALLREDUCE)} all-reduces")
 print(f"            and {np.sum(tasks.kind == NOMINAL_COMM)} transfers; {len(remarks)} remarks")

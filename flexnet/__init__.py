@@ -1,6 +1,7 @@
 """Finds how to cut a DNN over servers and how to wire and route between them, together.
 
-The names most programs need are here; each is imported when it is first used, so ``import flexnet`` is quick.
+The names programs need are here, room by room from the model to the search; each is imported when it is first used, so
+``import flexnet`` is quick.  docs/api.md tells them all.
 
 "The original" is FlexNet, the simulator of TopoOpt (W. Wang et al., NSDI 2023).  What is cited as ``model.cc:2306`` is
 a line of its source, github.com/hipersys-team/FlexFlow at commit b1526834; "the packet simulator" is FlexNetPacket,
@@ -11,35 +12,137 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flexnet.builder import GraphBuilder
-    from flexnet.cluster import Cluster
+    from flexnet.cost.gpus import GPUS, Gpu
+    from flexnet.cost.measurement_file import read_measurement, write_measurement
+    from flexnet.cost.roofline import roofline_table
+    from flexnet.cost.table import CostTable, Entry
     from flexnet.errors import FlexNetError
-    from flexnet.export.reader import read_taskgraph
-    from flexnet.export.strategy_file import read_strategy, strategy_json, strategy_text
-    from flexnet.graph import OpType
-    from flexnet.measurement import read_measurement, write_measurement
-    from flexnet.models import MODELS
-    from flexnet.problem import make_problem
-    from flexnet.roofline import roofline_table
-    from flexnet.search import Settings, find_plan
-    from flexnet.semantics import CORRECTED, ORIGINAL
+    from flexnet.model.builder import GraphBuilder
+    from flexnet.model.graph import ModelGraph, Operator, OpType, Source, Tensor
+    from flexnet.model.operators import OPERATORS
+    from flexnet.model.operators.kind import Arithmetic, Layer, OperatorKind, Passes
+    from flexnet.model.zoo import MODELS, ModelSpec, NoSettings, option
+    from flexnet.network.build import build_network, build_topology
+    from flexnet.network.demand import Demand, demand_of
+    from flexnet.network.family import TopologyFamily
+    from flexnet.network.graph_file import read_topology
+    from flexnet.network.link_speeds import LinkSpeeds
+    from flexnet.network.network import Network
+    from flexnet.network.topologies import TOPOLOGIES
+    from flexnet.network.topology import Topology
+    from flexnet.plan.arrays import Strategy, TaskArrays
+    from flexnet.plan.cluster import Cluster
+    from flexnet.plan.problem import Problem, make_problem
+    from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
+    from flexnet.plan.strategy import Config, make_strategy
+    from flexnet.plan.strategy_file import read_strategy, strategy_json, strategy_text
+    from flexnet.plan.task_graph import TaskGraph
+    from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+    from flexnet.registry import Registry
+    from flexnet.search.alternate import Info, State
+    from flexnet.search.candidates import Candidate
+    from flexnet.search.driver import Progress
+    from flexnet.search.find import find_plan
+    from flexnet.search.found import Found
+    from flexnet.search.moves import MOVES
+    from flexnet.search.moves.move import Move
+    from flexnet.search.moves.space import MoveSpace
+    from flexnet.search.outputs import OUTPUTS
+    from flexnet.search.outputs.output import Output
+    from flexnet.search.plan import Plan, price
+    from flexnet.search.settings import Settings
+    from flexnet.search.starts import STARTS
+    from flexnet.search.starts.start import Bound, Start, StartPoints
+    from flexnet.simulate import LINK_MODELS
+    from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+    from flexnet.simulate.link_model import LinkModel, Timeline
+    from flexnet.simulate.protocol import FLUID, PACKET, TCP, Protocol
+    from flexnet.simulate.replay import replay
+    from flexnet.simulate.replayed import Phase, Replay
+    from flexnet.taskgraph_file.read import read_taskgraph
     from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 __all__ = [
+    "ALLREDUCE",
+    "BACKWARD",
     "CORRECTED",
+    "FLUID",
+    "FORWARD",
+    "GPUS",
+    "LINK_MODELS",
     "MODELS",
+    "MOVES",
+    "NOMINAL_COMM",
+    "OPERATORS",
     "ORIGINAL",
+    "OUTPUTS",
+    "PACKET",
+    "STARTS",
+    "TCP",
+    "TOPOLOGIES",
+    "Arithmetic",
+    "Bound",
+    "Candidate",
     "Cluster",
+    "Config",
+    "CostTable",
+    "Demand",
+    "Entry",
     "FlexNetError",
+    "FlowRoutes",
+    "Found",
+    "Gpu",
     "GraphBuilder",
+    "Info",
+    "Layer",
+    "LinkModel",
+    "LinkSpeeds",
+    "ModelGraph",
+    "ModelSpec",
+    "Move",
+    "MoveSpace",
+    "Network",
+    "NetworkArrays",
+    "NoSettings",
     "OpType",
+    "Operator",
+    "OperatorKind",
+    "Output",
+    "Passes",
+    "Phase",
+    "Plan",
+    "Problem",
+    "Progress",
+    "Protocol",
+    "Registry",
+    "Replay",
+    "Semantics",
     "Settings",
+    "Source",
+    "Start",
+    "StartPoints",
+    "State",
+    "Strategy",
+    "TaskArrays",
+    "TaskGraph",
+    "Tensor",
+    "Timeline",
+    "Topology",
+    "TopologyFamily",
+    "build_network",
+    "build_topology",
+    "demand_of",
     "find_plan",
     "gbps_to_bytes_per_s",
     "make_problem",
+    "make_strategy",
+    "option",
+    "price",
     "read_measurement",
     "read_strategy",
     "read_taskgraph",
+    "read_topology",
+    "replay",
     "roofline_table",
     "strategy_json",
     "strategy_text",
@@ -48,20 +151,57 @@ __all__ = [
 ]
 
 _HOMES = {
-    "builder": ("GraphBuilder",),
-    "cluster": ("Cluster",),
+    "model.graph": ("ModelGraph", "Operator", "OpType", "Source", "Tensor"),
+    "model.builder": ("GraphBuilder",),
+    "model.operators": ("OPERATORS",),
+    "model.operators.kind": ("Arithmetic", "Layer", "OperatorKind", "Passes"),
+    "model.zoo": ("MODELS", "ModelSpec", "NoSettings", "option"),
+    "cost.gpus": ("GPUS", "Gpu"),
+    "cost.table": ("CostTable", "Entry"),
+    "cost.measurement_file": ("read_measurement", "write_measurement"),
+    "cost.roofline": ("roofline_table",),
+    "plan.cluster": ("Cluster",),
+    "plan.semantics": ("CORRECTED", "ORIGINAL", "Semantics"),
+    "plan.problem": ("Problem", "make_problem"),
+    "plan.arrays": ("Strategy", "TaskArrays"),
+    "plan.strategy": ("Config", "make_strategy"),
+    "plan.strategy_file": ("read_strategy", "strategy_json", "strategy_text"),
+    "plan.task_kinds": ("ALLREDUCE", "BACKWARD", "FORWARD", "NOMINAL_COMM"),
+    "plan.task_graph": ("TaskGraph",),
+    "network.topology": ("Topology",),
+    "network.link_speeds": ("LinkSpeeds",),
+    "network.network": ("Network",),
+    "network.demand": ("Demand", "demand_of"),
+    "network.family": ("TopologyFamily",),
+    "network.topologies": ("TOPOLOGIES",),
+    "network.build": ("build_network", "build_topology"),
+    "network.graph_file": ("read_topology",),
+    "simulate": ("LINK_MODELS",),
+    "simulate.arrays": ("FlowRoutes", "NetworkArrays"),
+    "simulate.link_model": ("LinkModel", "Timeline"),
+    "simulate.protocol": ("FLUID", "PACKET", "TCP", "Protocol"),
+    "simulate.replayed": ("Phase", "Replay"),
+    "simulate.replay": ("replay",),
+    "taskgraph_file.read": ("read_taskgraph",),
+    "search.settings": ("Settings",),
+    "search.find": ("find_plan",),
+    "search.driver": ("Progress",),
+    "search.alternate": ("Info", "State"),
+    "search.candidates": ("Candidate",),
+    "search.found": ("Found",),
+    "search.plan": ("Plan", "price"),
+    "search.moves": ("MOVES",),
+    "search.moves.move": ("Move",),
+    "search.moves.space": ("MoveSpace",),
+    "search.starts": ("STARTS",),
+    "search.starts.start": ("Bound", "Start", "StartPoints"),
+    "search.outputs": ("OUTPUTS",),
+    "search.outputs.output": ("Output",),
+    "registry": ("Registry",),
     "errors": ("FlexNetError",),
-    "export.reader": ("read_taskgraph",),
-    "export.strategy_file": ("read_strategy", "strategy_json", "strategy_text"),
-    "graph": ("OpType",),
-    "measurement": ("read_measurement", "write_measurement"),
-    "models": ("MODELS",),
-    "problem": ("make_problem",),
-    "roofline": ("roofline_table",),
-    "search": ("Settings", "find_plan"),
-    "semantics": ("CORRECTED", "ORIGINAL"),
     "units": ("gbps_to_bytes_per_s", "us_to_s"),
 }
+"""Public names by the module that has them, in the order in which data flows."""
 
 
 def __getattr__(name: str) -> object:

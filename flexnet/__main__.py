@@ -9,7 +9,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (this process's if None) and return its exit status."""
     try:
-        from flexnet.cli import run
+        from flexnet.commands.cli import run
     except KeyboardInterrupt:
         print("flexnet: error: interrupted", file=sys.stderr)
         return 130

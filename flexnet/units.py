@@ -1,6 +1,6 @@
-"""Conversions at the border: outside Gbps, microseconds, milliseconds; inside bytes/s and seconds."""
+"""Conversions at the border: outside Gbps, microseconds, milliseconds and text; inside bytes/s and seconds."""
 
-__all__ = ["gbps_to_bytes_per_s", "ms_to_s", "s_to_ms", "us_to_s"]
+__all__ = ["bytes_text", "duration_text", "gbps_to_bytes_per_s", "ms_text", "ms_to_s", "s_to_ms", "us_to_s"]
 
 
 def gbps_to_bytes_per_s(gbps: float) -> float:
@@ -13,7 +13,7 @@ def gbps_to_bytes_per_s(gbps: float) -> float:
 
 
 def us_to_s(us: float) -> float:
-    """Microseconds to seconds."""
+    """Microseconds to seconds, as of a latency."""
     return us * 1e-6
 
 
@@ -25,3 +25,40 @@ def ms_to_s(ms: float) -> float:
 def s_to_ms(seconds: float) -> float:
     """Seconds to milliseconds."""
     return seconds * 1e3
+
+
+def ms_text(seconds: float) -> str:
+    """A time as people read it.
+
+    >>> ms_text(0.0186), ms_text(0.000123456)
+    ('18.60 ms', '0.123 ms')
+    """
+    ms = s_to_ms(seconds)
+    return f"{ms:.2f} ms" if ms >= 1 else f"{ms:#.3g} ms"
+
+
+def bytes_text(n: float) -> str:
+    """A number of bytes as people read it.
+
+    >>> bytes_text(1.5e9), bytes_text(12)
+    ('1.50 GB', '12 bytes')
+    """
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n >= scale:
+            return f"{n / scale:.2f} {unit}"
+    return f"{n:.0f} bytes"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as people say it.
+
+    >>> duration_text(3.21), duration_text(75), duration_text(7322)
+    ('3.2 s', '1 min 15 s', '2 h 02 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    if seconds < float("inf"):
+        return f"{int(seconds) // 3600} h {int(seconds) // 60 % 60:02d} min"
+    return "unknown"

@@ -4,8 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 SHARED_DATA = Path(os.environ.get("FLEXNET_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+# Timing tells nothing here: the first example of a test may load or compile kernels.
+settings.register_profile("flexnet", deadline=None)
+settings.load_profile("flexnet")
 
 
 @pytest.fixture(scope="session")

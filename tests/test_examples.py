@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import ROOT, environment
+from command_lines import ROOT, environment
 
-from flexnet.models import MODELS
+from flexnet.model.zoo import MODELS
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
@@ -30,4 +30,4 @@ def test_example(script: Path, tmp_path: Path) -> None:
 
 
 def test_every_model_has_an_example() -> None:
-    assert [script.stem for script in EXAMPLES] == sorted([*MODELS, "own_model"])
+    assert [script.stem for script in EXAMPLES] == sorted([*MODELS, "change_plan", "own_model"])

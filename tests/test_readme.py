@@ -1,6 +1,6 @@
-"""The README is true: its commands run and print what it shows, its names exist.
+"""The README and the pages of docs/ are true: their commands run and print what they show, their names exist.
 
-``python tests/test_readme.py`` writes what the commands print into the README.
+``python tests/test_readme.py`` writes what the commands print into them.
 """
 
 import os
@@ -10,18 +10,21 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from commands import ROOT, environment
+from command_lines import ROOT, environment
 
 from flexnet.__main__ import main
-from flexnet._legacy import PROGRAMS
-from flexnet.flags import DP, NO_EFFECT, PROFILE, SEARCH, SIMULATE, VALIDATE
-from flexnet.models import MODELS
-from flexnet.semantics import Semantics
+from flexnet.commands.cli import COMMANDS
+from flexnet.commands.requests.legacy import PROGRAMS
+from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.model.zoo import MODELS
+from flexnet.plan.semantics import Semantics
 
 README = ROOT / "README.md"
+PAGES = [README, *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "api.md")]
 FENCE = re.compile(r"^```(?P<tag>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SET_UP = re.compile(r"^(making a virtual environment in .*|installing flexnet and what it needs)\n", re.MULTILINE)
 TIMES = re.compile(r"\d+ h \d+ min|\d+ min \d+ s|\d+\.\d s\b|\d+ proposals/s")
@@ -41,12 +44,12 @@ def workspace(directory: Path) -> Path:
     return directory
 
 
-def blocks() -> list[tuple[str, str, re.Match[str] | None]]:
-    """Every command or program, with the block of its output if the README shows it."""
-    found = list(FENCE.finditer(README.read_text()))
-    text = README.read_text()
+def blocks(page: Path) -> list[tuple[str, str, re.Match[str] | None]]:
+    """Every command or program, with the block of its output if the page shows it."""
+    text = page.read_text()
+    found = list(FENCE.finditer(text))
     pairs = []
-    for block, after in zip(found, [*found[1:], None], strict=True):
+    for block, after in zip(found, [*found, None][1:], strict=True):
         if block["tag"] == "text":
             continue
         shown = None
@@ -75,40 +78,44 @@ def same(text: str) -> str:
 
 
 @pytest.mark.compiled
-def test_every_command_prints_what_the_readme_shows(tmp_path: Path) -> None:
+def test_every_command_prints_what_is_shown(tmp_path: Path) -> None:
     directory = workspace(tmp_path)
-    for tag, body, shown in blocks():
-        if body == TEST_COMMAND:
-            continue
-        printed = output(tag, body, directory)
-        if shown is not None:
-            assert same(printed) == same(shown["body"]), body
+    for page in PAGES:
+        for tag, body, shown in blocks(page):
+            if body == TEST_COMMAND:
+                continue
+            printed = output(tag, body, directory)
+            if shown is not None:
+                assert same(printed) == same(shown["body"]), f"{page.name}: {body}"
     for name in ("run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json"):
         assert (directory / "runs" / "dlrm16" / name).is_file()
 
 
 def test_the_second_command_is_what_continuous_integration_runs() -> None:
-    assert ("sh", TEST_COMMAND, None) in blocks()
+    assert ("sh", TEST_COMMAND, None) in blocks(README)
     assert TEST_COMMAND.strip() in (ROOT / ".ci" / "run").read_text().splitlines()
     assert (ROOT / "tests" / "run").is_file()
 
 
 @pytest.mark.compiled
-def test_published_numbers_are_those_the_readme_tells(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_published_numbers_are_those_that_are_told(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--data", str(shared_data)]) == 0
     lines = capsys.readouterr().out.splitlines()
     told = (
         "Of six task graphs published with TopoOpt, six",
         "Of 24 costs recorded from runs of the released program, all 24",
     )
-    assert all(sentence in README.read_text() for sentence in told)
+    page = (ROOT / "docs" / "costs.md").read_text()
+    assert all(sentence in page for sentence in told)
     assert sum(line.startswith("taskgraphs/") and "identical" in line for line in lines) == 6
     assert sum(line.startswith("costs/") and line.endswith("ok") for line in lines) == 24
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", "CHANGELOG.md", "examples/README.md", "benchmarks/README.md", "measurements/README.md"]
-)
+FOLDERS = (".", "docs", "examples", "benchmarks", "measurements", "schemas")
+DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).glob("*.md"))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_and_files_exist(document: str) -> None:
     path = ROOT / document
     text = FENCE.sub("", path.read_text())
@@ -119,28 +126,30 @@ def test_links_and_files_exist(document: str) -> None:
 
 
 def test_flags_and_programs_exist() -> None:
-    text = README.read_text()
-    known = {name for option in (*SEARCH, *PROFILE, *SIMULATE, *DP, *VALIDATE) for name in option.names}
+    text = "".join(page.read_text() for page in PAGES)
+    commands = [getattr(import_module(f"flexnet.commands.{name}"), name) for name in COMMANDS]
+    known = {name for command in commands for param in command.params for name in param.opts}
     known |= {name for spec in MODELS.values() for flag in spec.flags for name in (flag.name, *flag.aliases)}
-    known |= {*NO_EFFECT, "--measure"}
+    known |= {*NO_EFFECT, "--measure", "--help"}
     assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text)) - known == {"--node-degre"}  # the one shown as wrong
     assert [flag for flag in NO_EFFECT if f"`{flag}`" not in text] == []
     assert [name for name in (*PROGRAMS, *MODELS) if f"`{name}`" not in text and f"flexnet {name}" not in text] == []
 
 
 def test_every_choice_of_semantics_is_told() -> None:
-    rows = re.findall(r"^\| `(\w+)` \|.*\|.*\|$", README.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \|.*\|.*\|$", (ROOT / "docs" / "costs.md").read_text(), re.MULTILINE)
     assert rows == [field.name for field in fields(Semantics)[1:]]
 
 
 def rewrite(directory: Path) -> None:
-    """Put what the commands print into the README."""
-    text = README.read_text()
-    printed = [(output(tag, body, directory), shown) for tag, body, shown in blocks() if body != TEST_COMMAND]
-    for new, shown in reversed(printed):  # from the end, so that places before stay what they are
-        if shown is not None and same(new) != same(shown["body"]):
-            text = text[: shown.start("body")] + new + text[shown.end("body") :]
-    README.write_text(text)
+    """Put what the commands print into the pages."""
+    for page in PAGES:
+        text = page.read_text()
+        printed = [(output(tag, body, directory), shown) for tag, body, shown in blocks(page) if body != TEST_COMMAND]
+        for new, shown in reversed(printed):  # from the end, so that places before stay what they are
+            if shown is not None and same(new) != same(shown["body"]):
+                text = text[: shown.start("body")] + new + text[shown.end("body") :]
+        page.write_text(text)
 
 
 if __name__ == "__main__":

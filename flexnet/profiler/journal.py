@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from flexnet.errors import FlexNetError
-from flexnet.input_files import read_regular
+from flexnet.files import read_regular
 
 __all__ = ["Journal", "Measured", "journal_path"]
 

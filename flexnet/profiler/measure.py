@@ -5,17 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from flexnet.costs import CostTable, Entry, config_text, held_seconds
+from flexnet.cost.gpus import GPUS
+from flexnet.cost.parts import part_of
+from flexnet.cost.roofline import part_seconds
+from flexnet.cost.shapes import Shape, tables_of
+from flexnet.cost.table import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
-from flexnet.graph import ModelGraph, Operator, OpType
-from flexnet.machine import GPUS
-from flexnet.memory import required_bytes
-from flexnet.parts import Shape, part_of, tables_of
+from flexnet.model.graph import ModelGraph, Operator, OpType
+from flexnet.model.operators import kind_of
 from flexnet.profiler.device import Device, Ran, first_line, is_out_of_memory
 from flexnet.profiler.journal import Journal, Measured
-from flexnet.profiler.operators import Work, make_work
+from flexnet.profiler.operators import Work, check_runs, make_work
 from flexnet.profiler.timing import TARGET
-from flexnet.roofline import part_seconds
 from flexnet.units import s_to_ms
 
 __all__ = ["Job", "Step", "how_well_known", "measure_all", "table_from", "throttled"]
@@ -70,7 +71,7 @@ class Job:
 
     def is_start(self, shape: Shape, degrees: tuple[int, ...]) -> bool:
         """Whether every search starts from this config: data parallelism over all servers, embeddings whole."""
-        n_part = 1 if shape.op.kind == OpType.EMBEDDING else self.n_server
+        n_part = 1 if kind_of(shape.op).whole else self.n_server
         return degrees == (*[1] * (shape.op.rank - 1), n_part)
 
 
@@ -90,8 +91,11 @@ def measure_all(
     Raises
     ------
     FlexNetError
-        If that befalls a config every search starts from, the device has failed, or a measurement cannot be kept.
+        If that befalls a config every search starts from, an operator is of a kind that cannot be measured, the
+        device has failed, or a measurement cannot be kept.
     """
+    for shape in job.shapes:
+        check_runs(shape.op)
     configs = job.configs
     parts = [part_of(shape.op, degrees, job.big_gpu) for shape, degrees in configs]
     weights = [_expected_seconds(part, job.cap) for part in parts]
@@ -185,7 +189,7 @@ def _measure(shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float,
         if device.is_alive():
             raise _LeftOutError(f"{device.name} refuses it ({first_line(error)})") from None
         raise _DeviceFailedError(first_line(error)) from None
-    memory = required_bytes(part, 1) * device.element_bytes // 4 if ran.peak is None else ran.peak
+    memory = kind_of(part).memory_bytes(part) * device.element_bytes // 4 if ran.peak is None else ran.peak
     if ran.peak is not None and rows is not None:
         memory += (part.weights[0].dims[1] - min(rows, part.weights[0].dims[1])) * _row_bytes(part, device)
     return Measured(
@@ -214,7 +218,7 @@ def _detail(ran: Ran) -> dict[str, Any]:
 
 def _needed(part: Operator, device: Device) -> int:
     """About what an operator takes: everything with its gradients, and once more for what is made on the way."""
-    return 2 * required_bytes(part, 1) * device.element_bytes // 4
+    return 2 * kind_of(part).memory_bytes(part) * device.element_bytes // 4
 
 
 def _row_bytes(part: Operator, device: Device) -> int:

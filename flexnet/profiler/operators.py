@@ -1,6 +1,6 @@
 """Every operator in PyTorch, forward and backward as training runs it.
 
-Shapes are PyTorch's here, outermost first: the reverse of `flexnet.graph.Tensor.dims`.
+Shapes are PyTorch's here, outermost first: the reverse of `flexnet.model.graph.Tensor.dims`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +11,10 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from flexnet.graph import Operator, OpType, Tensor
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import Operator, OpType, Tensor
 
-__all__ = ["Work", "make_work"]
+__all__ = ["Work", "check_runs", "make_work"]
 
 Tensors = Sequence[torch.Tensor]
 
@@ -91,6 +92,15 @@ class Work:
     def outputs(self) -> Tensors:
         """Outputs of the last forward pass."""
         return self._outputs
+
+
+def check_runs(op: Operator) -> None:
+    """Refuse an operator of a kind that nothing here computes."""
+    if op.kind not in _COMPUTE:
+        raise FlexNetError(
+            f"operator {op.name} ({op.key}) cannot be measured: there is no PyTorch code for its kind; "
+            "--device analytic estimates it"
+        )
 
 
 def make_work(op: Operator, *, device: str, dtype: torch.dtype, table_rows: int | None = None) -> Work:

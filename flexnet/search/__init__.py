@@ -1,22 +1,7 @@
-"""Search over strategies and networks."""
+"""Search: strategies and networks, changed in turn.
 
-from flexnet.choices import TOPOLOGIES
-from flexnet.search.alternate import CoSearch, Info, Plan, State
-from flexnet.search.driver import Outcome, Progress, drive
-from flexnet.search.find import Found, Prepared, Settings, find_plan, prepare
-
-__all__ = [
-    "TOPOLOGIES",
-    "CoSearch",
-    "Found",
-    "Info",
-    "Outcome",
-    "Plan",
-    "Prepared",
-    "Progress",
-    "Settings",
-    "State",
-    "drive",
-    "find_plan",
-    "prepare",
-]
+What comes in is a `Problem` (`flexnet.plan.problem`) and `Settings` (`settings`); what goes out is a `Found` (`found`)
+with its `Plan` (`plan`).  `prepare` lays a search out, `driver` runs it, `alternate` is one step of it: a move
+(`moves`) is proposed, priced (`pricing`), and the network built anew (`networks`).  Where it begins is in `starts`,
+what a plan is written to in `outputs`.  May import everything but `commands` and `published`; prints nothing.
+"""

@@ -9,21 +9,19 @@ of the strategy.  Two rules for when:
   current time is the one on the kept network.  A rejected proposal changes nothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from flexnet.search.elite import Plan, with_candidate
-from flexnet.search.moves import MoveSet
+from flexnet.network.network import Network
+from flexnet.plan.strategy import Strategy
+from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.moves.mix import MoveMix
+from flexnet.search.networks import Rebuild
 from flexnet.search.pricing import Price, Pricer
-from flexnet.strategy import Strategy
-from flexnet.topology import Demand, Network
 
-__all__ = ["CoSearch", "Info", "Plan", "State"]
-
-Rebuild = Callable[[np.random.Generator, Demand], Network]
+__all__ = ["Candidate", "CoSearch", "Info", "State"]
 
 TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
 TOPOLOGY_PATIENCE = 50
@@ -39,26 +37,26 @@ class State:
         Proposals made so far.
     last_reset : int
         Iteration at which the current plan was last set back to the best.
-    current, best : Plan
+    current, best : Candidate
     network : Network
         The network the next proposal is priced on (the current plan's, unless the original's rules let it drift).
     topology_current, topology_best : float
         Times of the topology's own Metropolis test, seconds.
     topology_unchanged : int
         Proposals since that test last said "change".
-    elite : tuple of Plan
-        Best distinct plans so far (`flexnet.search.elite`); none where prices need no second look.
+    elite : tuple of Candidate
+        Best distinct plans so far (`flexnet.search.candidates`); none where prices need no second look.
     """
 
     iteration: int
     last_reset: int
-    current: Plan
-    best: Plan
+    current: Candidate
+    best: Candidate
     network: Network
     topology_current: float = np.inf
     topology_best: float = np.inf
     topology_unchanged: int = 0
-    elite: tuple[Plan, ...] = ()
+    elite: tuple[Candidate, ...] = ()
 
 
 class Info(NamedTuple):
@@ -80,7 +78,7 @@ class CoSearch:
 
     Parameters
     ----------
-    moves : MoveSet
+    moves : MoveMix
     pricer : Pricer
     rebuild : callable or None
         Builds a network for a demand; None if the network is given and stays.
@@ -90,7 +88,7 @@ class CoSearch:
         Proposals between two resets of the current plan to the best.
     """
 
-    moves: MoveSet
+    moves: MoveMix
     pricer: Pricer
     rebuild: Rebuild | None
     alpha: float
@@ -99,7 +97,7 @@ class CoSearch:
     def init(self, rng: np.random.Generator, strategy: Strategy, network: Network) -> State:
         """Price the starting strategy on the first network."""
         price = self.pricer.price(rng, strategy, network)
-        plan = Plan(strategy, network, price.seconds, price.directions)
+        plan = Candidate(strategy, network, price.seconds, price.directions)
         state = State(0, 0, plan, plan, network)
         if self.rebuild is not None and not self.pricer.problem.semantics.restore_topology:
             state, _ = self._reconsider(rng, state, plan, 0.0, force=False)
@@ -117,13 +115,13 @@ class CoSearch:
         if drifting:
             topology_slack = self._slack(1.0 - rng.random(), TOPOLOGY_ALPHA)
             limit = max(limit, state.topology_current + topology_slack, state.topology_best)
-        changed = self.moves.rewrite(rng, state.current.strategy)
+        changed = self.moves.propose(rng, state.current.strategy)
         strategy = state.current.strategy if changed is None else changed
         if changed is None and state.network is state.current.network:
             price = Price(state.current.seconds, True, state.current.directions)
         else:
             price = self.pricer.price(rng, strategy, state.network, limit)
-        plan = Plan(strategy, state.network, price.seconds, price.directions)
+        plan = Candidate(strategy, state.network, price.seconds, price.directions)
         improved = price.exact and price.seconds < state.best.seconds
         accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
         rebuilt = False
@@ -151,17 +149,17 @@ class CoSearch:
         """How much slower a proposal may be and still pass ``draw < exp(-alpha * slower)``; draw in (0, 1]."""
         return float(-np.log(draw) / alpha) if alpha > 0 else np.inf
 
-    def _better_network(self, rng: np.random.Generator, plan: Plan) -> Plan:
+    def _better_network(self, rng: np.random.Generator, plan: Candidate) -> Candidate:
         """The plan on a network built for it, if that is faster than the one it was priced on."""
         assert self.rebuild is not None
         network = self.rebuild(rng, self.pricer.demand(plan.strategy))
         price = self.pricer.price(rng, plan.strategy, network, plan.seconds)
         if price.exact and price.seconds < plan.seconds:
-            return Plan(plan.strategy, network, price.seconds, price.directions)
+            return Candidate(plan.strategy, network, price.seconds, price.directions)
         return plan
 
     def _reconsider(
-        self, rng: np.random.Generator, state: State, plan: Plan, slack: float, *, force: bool
+        self, rng: np.random.Generator, state: State, plan: Candidate, slack: float, *, force: bool
     ) -> tuple[State, bool]:
         """The original's topology step, with the traffic of the strategy simulated last (network.cc:2289)."""
         seconds = plan.seconds

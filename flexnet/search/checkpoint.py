@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from flexnet.errors import FlexNetError
-from flexnet.input_files import read_regular
-from flexnet.search.alternate import Plan, State
-from flexnet.strategy import Strategy
-from flexnet.topology import Network, Topology, connect
+from flexnet.files import read_regular
+from flexnet.network.link_speeds import LinkSpeeds
+from flexnet.network.network import Network, connect
+from flexnet.network.topology import Topology
+from flexnet.plan.strategy import Strategy
+from flexnet.search.alternate import Candidate, State
 
 __all__ = ["checkpoint_json", "restore"]
 
@@ -29,7 +32,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
         networks.append(network)
         return len(networks) - 1
 
-    def plan(p: Plan) -> dict[str, Any]:
+    def plan(p: Candidate) -> dict[str, Any]:
         return {
             "choice": p.strategy.choice,
             "devices": p.strategy.devices,
@@ -122,12 +125,18 @@ def _network_document(network: Network) -> dict[str, Any]:
         "n_server": topology.n_server,
         "n_switch": topology.n_switch,
         "links": [[int(a), int(b), int(topology.links[a, b])] for a, b in ends if a < b],
+        **({} if topology.speeds is None else {"speeds": _speeds_document(topology.speeds, ends)}),
         "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
         "link_bandwidth": network.link_bandwidth,
         "latency": network.latency,
         "route_ptr": network.route_ptr,
         "route": network.route,
     }
+
+
+def _speeds_document(speeds: LinkSpeeds, ends: npt.NDArray[np.int64]) -> list[list[float]]:
+    """Bandwidth and latency of every link, in the order of the links."""
+    return [[float(speeds.bandwidth[a, b]), float(speeds.latency[a, b])] for a, b in ends if a < b]
 
 
 def _network(document: Mapping[str, Any]) -> Network:
@@ -141,7 +150,8 @@ def _network(document: Mapping[str, Any]) -> Network:
     for a, b, count in document["links"]:
         links[a, b] = links[b, a] = count
     rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
-    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings)
+    speeds = _speeds(document, n_node) if "speeds" in document else None
+    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings, speeds)
     topology.check(None)
     routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))
     if routes[0][0] != 0 or (np.diff(routes[0]) < 0).any():
@@ -149,9 +159,19 @@ def _network(document: Mapping[str, Any]) -> Network:
     return connect(topology, document["link_bandwidth"], document["latency"], routes)
 
 
-def _plan(document: Mapping[str, Any], networks: list[Network]) -> Plan:
+def _speeds(document: Mapping[str, Any], n_node: int) -> LinkSpeeds:
+    speeds = LinkSpeeds(np.zeros((n_node, n_node)), np.zeros((n_node, n_node)))
+    for (a, b, _), (bandwidth, latency) in zip(document["links"], document["speeds"], strict=True):
+        if not (0 < bandwidth < np.inf and 0 <= latency < np.inf):
+            raise ValueError(f"a link of {bandwidth} bytes/s and {latency} s")
+        speeds.bandwidth[a, b] = speeds.bandwidth[b, a] = bandwidth
+        speeds.latency[a, b] = speeds.latency[b, a] = latency
+    return speeds
+
+
+def _plan(document: Mapping[str, Any], networks: list[Network]) -> Candidate:
     strategy = Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))
     directions = None if document["directions"] is None else np.array(document["directions"], np.int8)
     if directions is not None and not np.isin(directions, (-1, 1)).all():
         raise ValueError("ring directions other than 1 and -1")
-    return Plan(strategy, networks[document["network"]], _time(document["seconds"]), directions)
+    return Candidate(strategy, networks[document["network"]], _time(document["seconds"]), directions)

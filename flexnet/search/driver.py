@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexnet.search.alternate import CoSearch, Info, Plan, State
+from flexnet.search.alternate import Candidate, CoSearch, Info, State
 
 __all__ = ["Outcome", "Progress", "drive", "reset_span"]
 
@@ -55,7 +55,7 @@ class Outcome:
     improved_at: int | None
 
     @property
-    def best(self) -> Plan:
+    def best(self) -> Candidate:
         """The best plan found."""
         return self.state.best
 

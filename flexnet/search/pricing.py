@@ -5,13 +5,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexnet.errors import FlexNetError
-from flexnet.problem import Problem
-from flexnet.search.elite import Directions
-from flexnet.simulate import FairSimulator, FifoSimulator, Timeline, network_arrays
-from flexnet.strategy import Strategy
-from flexnet.taskgraph import BACKWARD, Builder, TaskArrays
-from flexnet.topology import Demand, Network
-from flexnet.traffic import demand_of
+from flexnet.network.demand import Demand, demand_of
+from flexnet.network.network import Network
+from flexnet.plan.arrays import TaskArrays
+from flexnet.plan.memory import memory_needed
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Strategy
+from flexnet.plan.task_graph import BACKWARD
+from flexnet.plan.task_graph_builder import Builder
+from flexnet.search.candidates import Directions
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fifo import FifoLinks
+from flexnet.simulate.link_model import Timeline
 
 __all__ = ["Price", "Pricer"]
 
@@ -65,15 +71,15 @@ class Pricer:
     every_exact: bool = False
     resolved: bool = field(default=False, init=False)
     _builder: Builder = field(init=False)
-    _fifo: FifoSimulator = field(init=False)
-    _fair: FairSimulator = field(init=False)
-    _exact: FairSimulator = field(init=False)
+    _fifo: FifoLinks = field(init=False)
+    _fair: FairLinks = field(init=False)
+    _exact: FairLinks = field(init=False)
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
-        self._fifo = FifoSimulator(self.problem.semantics, self.segment_bytes)
-        self._fair = FairSimulator()
-        self._exact = FairSimulator()
+        self._fifo = FifoLinks(self.problem.semantics, self.segment_bytes)
+        self._fair = FairLinks()
+        self._exact = FairLinks()
 
     @property
     def second_look(self) -> bool:
@@ -95,10 +101,10 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        horizon = FairSimulator(ROUGH * float(compute.max()), SEARCH_TOLERANCE).seconds(tasks, arrays)
-        self._fair = FairSimulator(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
+        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE).seconds(tasks, arrays)
+        self._fair = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
         if len(tasks.kind) > EXACT_TASKS:
-            self._exact = FairSimulator(REPORT_WINDOW * horizon, REPORT_TOLERANCE)
+            self._exact = FairLinks(REPORT_WINDOW * horizon, REPORT_TOLERANCE)
 
     def price(
         self,
@@ -108,15 +114,15 @@ class Pricer:
         limit: float = np.inf,
     ) -> Price:
         """Time of one iteration, given up as soon as it is known to exceed ``limit`` seconds."""
-        if self.memory_limit is not None and self.memory_needed(strategy) > self.memory_limit:
+        if not self.fits(strategy):
             return Price(np.inf, False, None)
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
         if self.problem.semantics.fair_links:
-            seconds = self._fair.seconds(tasks, arrays, limit)
+            seconds = self._fair.seconds(tasks, arrays, limit=limit)
             return Price(seconds, seconds <= limit, None)
         directions = self._directions(rng, tasks, network)
-        seconds = self._fifo.seconds(tasks, arrays, directions, limit)
+        seconds = self._fifo.seconds(tasks, arrays, limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
@@ -124,11 +130,7 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if self.problem.semantics.fair_links:
             return self._exact.timeline(tasks, network_arrays(network))
-        return self._fifo.timeline(tasks, network_arrays(network), directions)
-
-    def replayed(self, strategy: Strategy, network: Network) -> float:
-        """Iteration time at packet level, whatever link model the semantics have, in seconds."""
-        return self._exact.seconds(self._builder.arrays(strategy), network_arrays(network))
+        return self._fifo.timeline(tasks, network_arrays(network), directions=directions)
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""
@@ -139,18 +141,12 @@ class Pricer:
         return demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
 
     def memory_needed(self, strategy: Strategy) -> float:
-        """Bytes the fullest server needs: measured memory per GPU times the GPUs that share the part.
+        """Bytes the fullest server needs; see `flexnet.plan.memory`."""
+        return memory_needed(self.problem, strategy)
 
-        A part of an embedding lies on one GPU, so a server needs GPUs as large as its largest table.
-        """
-        arrays = self.problem.arrays
-        candidates = arrays.candidate_ptr[:-1] + strategy.choice
-        per_part = arrays.memory[candidates] * self.problem.gpus_of_part
-        used = np.zeros(self.problem.cluster.n_server)
-        placed = strategy.devices >= 0
-        np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
-        largest_table = (per_part * arrays.is_embedding).max()  # it must fit one GPU of its server
-        return max(float(used.max()), float(largest_table) * self.problem.cluster.gpus)
+    def fits(self, strategy: Strategy) -> bool:
+        """Whether a strategy needs no more memory than there is, if that is limited."""
+        return self.memory_limit is None or self.memory_needed(strategy) <= self.memory_limit
 
     def require_memory(self, strategy: Strategy) -> None:
         """Refuse a starting strategy that does not fit.

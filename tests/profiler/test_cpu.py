@@ -5,11 +5,12 @@ import pytest
 from flexnet.errors import FlexNetError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from small_operators import built  # noqa: E402
+
 from flexnet.profiler import cpu  # noqa: E402
 from flexnet.profiler.cpu import Cpu  # noqa: E402
 from flexnet.profiler.device import is_out_of_memory  # noqa: E402
 from flexnet.profiler.operators import make_work  # noqa: E402
-from profiler.small_operators import built  # noqa: E402
 
 
 def dense():

@@ -7,10 +7,11 @@ import pytest
 from flexnet.errors import FlexNetError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from fake_gpu import FakeGpu  # noqa: E402
+from small_operators import built  # noqa: E402
+
 from flexnet.profiler.cuda import Cuda  # noqa: E402
 from flexnet.profiler.operators import Work, make_work  # noqa: E402
-from profiler.fake_gpu import FakeGpu  # noqa: E402
-from profiler.small_operators import built  # noqa: E402
 
 TAKEN = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 64.00 MiB.\nmore")
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from flexnet.builder import GraphBuilder
+from flexnet.cost.coverage import check_covers
+from flexnet.cost.parts import required_bytes
+from flexnet.cost.shapes import Cuts, plan_shapes
 from flexnet.errors import FlexNetError
-from flexnet.graph import OpType
-from flexnet.measurement import check_covers
-from flexnet.memory import required_bytes
-from flexnet.parts import Cuts, plan_shapes
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph import OpType
 from flexnet.profiler.journal import Journal, Measured
 from flexnet.profiler.timing import Timing
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from flexnet.graph import OpType, Source, Tensor
-from flexnet.models import MODELS
-from flexnet.parts import part_of
-from flexnet.shapes import shape_name
+from flexnet.cost.parts import part_of
+from flexnet.cost.shape_names import shape_name
+from flexnet.model.graph import OpType, Source, Tensor
+from flexnet.model.zoo import MODELS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from small_operators import built, small_operators  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from flexnet.profiler.operators import make_work  # noqa: E402
-from profiler.small_operators import built, small_operators  # noqa: E402
 
 
 def run(op, dtype=torch.float32, **more):

@@ -1,11 +1,11 @@
 """On a real GPU: every operator runs, short passes as CUDA graphs, times and memory are those of a GPU."""
 
 import pytest
+from small_operators import built, small_operators
 
-from flexnet.graph import OpType
-from flexnet.models import MODELS
-from flexnet.shapes import shape_name
-from profiler.small_operators import built, small_operators
+from flexnet.cost.shape_names import shape_name
+from flexnet.model.graph import OpType
+from flexnet.model.zoo import MODELS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from flexnet.profiler.cuda import Cuda  # noqa: E402

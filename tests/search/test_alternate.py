@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from random_models import problem_of, tower
 
-from flexnet.cluster import Cluster
-from flexnet.search import Settings, prepare
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
 from flexnet.search.alternate import TOPOLOGY_PATIENCE, CoSearch, State
+from flexnet.search.prepare import prepare
 from flexnet.search.pricing import Price, Pricer
-from flexnet.semantics import CORRECTED, ORIGINAL, PRESETS
+from flexnet.search.settings import Settings
 
 MS = 1e-3
 
@@ -25,7 +26,7 @@ class Given:
         self.built_for = []
         self.second_look = False
 
-    def rewrite(self, rng, strategy):
+    def propose(self, rng, strategy):
         return next(self.proposals)
 
     def price(self, rng, strategy, network, limit=np.inf):
@@ -105,7 +106,7 @@ def test_every_span_the_current_plan_is_the_best_again(semantics):
     rng = np.random.default_rng(0)
     state = search.init(rng, 10.0, "first")
     bases = []
-    search.moves.rewrite = lambda rng, strategy: bases.append(strategy) or next(search.moves.proposals)
+    search.moves.propose = lambda rng, strategy: bases.append(strategy) or next(search.moves.proposals)
     resets = []
     for _ in range(8):
         state, _ = search.step(rng, state)

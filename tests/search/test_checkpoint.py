@@ -10,15 +10,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_models import own_keys, problem_of, tower
 
-from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
-from flexnet.models import MODELS
-from flexnet.search import Settings, drive, prepare
+from flexnet.model.zoo import MODELS
+from flexnet.network.build import build_topology
+from flexnet.network.topology import Topology
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import PRESETS
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_graph_builder import build
 from flexnet.search.checkpoint import checkpoint_json, restore
-from flexnet.semantics import PRESETS
-from flexnet.simulate import FairSimulator, network_arrays
-from flexnet.strategy import Config, make_strategy
-from flexnet.taskgraph import TaskGraph, build
+from flexnet.search.driver import drive
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
 
 
 def prepared(semantics="corrected", topology="topoopt"):
@@ -41,6 +47,27 @@ def test_stopped_and_restored_is_uninterrupted(semantics, topology, tmp_path):
     assert state.current.network is state.network or semantics == "original"
     resumed = drive(again.search, again.rng, state, 60)
     assert checkpoint_json(resumed.state, again.rng) == checkpoint_json(at_once.state, whole.rng)
+
+
+def test_speeds_of_links_are_kept(tmp_path):
+    topology = build_topology("fattree", 4)
+    graph = topology.to_networkx(bandwidth=2e6, latency=1e-6)
+    graph[0][4]["bandwidth"] = 3e6
+    graph[1][4]["latency"] = 1e-3
+    ready = prepared(topology=Topology.from_networkx(graph))
+    assert ready.start.seconds > prepared(topology="fattree").start.seconds
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(ready.state, ready.rng))
+    network = restore(path, np.random.default_rng(0)).current.network
+    assert network.bandwidth.tolist() == ready.start.network.bandwidth.tolist()
+    assert network.extra_latency.tolist() == ready.start.network.extra_latency.tolist()
+    assert set(network.extra_latency.tolist()) == {0.0, 1e-3 - 1e-6}
+    for damage in ([], [[2e6, -1.0]] * 4, [[0.0, 0.0]] * 4, [["fast", 0.0]] * 4):
+        document = orjson.loads(checkpoint_json(ready.state, ready.rng))
+        document["networks"][0]["speeds"] = damage
+        path.write_bytes(orjson.dumps(document))
+        with pytest.raises(FlexNetError, match=r"checkpoint .* is damaged"):
+            restore(path, np.random.default_rng(0))
 
 
 def test_arrays_and_times_are_the_same_to_the_bit(tmp_path):
@@ -158,7 +185,7 @@ def test_anything_anywhere_is_refused_or_read(data, document, tmp_path_factory):
     path.write_bytes(orjson.dumps(changed(document, place, value)))
     with contextlib.suppress(FlexNetError):
         state = restore(path, np.random.default_rng(0))
-        FairSimulator().seconds(graph_on(4).arrays(), network_arrays(state.best.network))
+        FairLinks().seconds(graph_on(4).arrays(), network_arrays(state.best.network))
 
 
 def graph_on(n_server: int) -> TaskGraph:

@@ -5,9 +5,10 @@ from itertools import pairwise
 import pytest
 from random_models import problem_of, tower
 
-from flexnet.cluster import Cluster
-from flexnet.search import Progress, Settings, drive, prepare
-from flexnet.search.driver import reset_span
+from flexnet.plan.cluster import Cluster
+from flexnet.search.driver import Progress, drive, reset_span
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
 
 
 def prepared(budget):

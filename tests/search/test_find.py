@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from random_models import mlp, problem_of, tower
 
-from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
-from flexnet.search import TOPOLOGIES, Settings, find_plan, prepare
-from flexnet.semantics import PRESETS
-from flexnet.strategy import Config, configs_of
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import PRESETS
+from flexnet.plan.strategy import Config, configs_of
+from flexnet.search.find import find_plan
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
 
+TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
 SLOW_LINKS = 2e6
 
 
@@ -55,18 +58,18 @@ def test_every_topology_under_both_semantics(semantics, topology):
     assert network.topology.n_switch == (topology == "fattree")
     assert bool(network.topology.rings) == (topology == "topoopt")
     assert (found.plan.directions is not None) == (semantics == "original" and topology != "topoopt")
-    assert found.plan.seconds == pytest.approx(found.seconds, rel=0.01 if semantics == "corrected" else 0)
-    assert found.configs == configs_of(found.problem, found.plan.strategy)
-    graph = found.task_graph()
+    assert found.searched_seconds == pytest.approx(found.seconds, rel=0.01 if semantics == "corrected" else 0)
+    assert list(found.plan.configs.values()) == configs_of(found.plan.problem, found.plan.strategy)
+    graph = found.plan.task_graph()
     graph.check()
-    assert found.timeline.end.shape == (graph.n_task,)
+    assert found.plan.timeline.end.shape == (graph.n_task,)
 
 
 def test_without_a_faster_plan_the_start_is_found():
     """No proposal but the last operator's draw, which changes nothing."""
     found = find_plan(problem_of(mlp(1), Cluster(1)), Settings("fc", 3))
     assert found.seconds == found.start_seconds
-    assert found.configs == [Config((1, 1), (0,))]
+    assert list(found.plan.configs.values()) == [Config((1, 1), (0,))]
 
 
 def test_semantics_price_the_same_plan_differently():
@@ -79,7 +82,8 @@ def test_a_start_of_ones_own_is_priced_first():
     start = [Config((1, 1), (3,))] * 5
     ready = prepare(problem(), Settings("fattree", 0), start)
     assert configs_of(ready.problem, ready.state.current.strategy) == start
-    assert ready.configs(ready.state) == start
+    assert list(ready.start.configs.values()) == start
+    assert ready.start_name == "imported"
 
 
 def test_segments_reach_the_original_only():
@@ -124,7 +128,7 @@ def test_memory_limits_the_corrected_search_alone():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"topology": "torus"}, "unknown topology 'torus'; choose one of topoopt, fattree, random, fc"),
+        ({"topology": "torus"}, "unknown topology 'torus'; choose topoopt, fattree, .* or kary"),
         ({"budget": -1}, "the search budget is -1; it must be 0 or more"),
         ({"alpha": -0.1}, "alpha is -0.1; it must be a finite number, 0 or more"),
         ({"alpha": float("inf")}, "alpha is inf; .*"),
@@ -157,4 +161,4 @@ def test_one_server_needs_no_network():
     for topology in TOPOLOGIES:
         found = find_plan(problem(n_server=1), Settings(topology, 5))
         assert np.isfinite(found.seconds)
-        assert {device for config in found.configs for device in config.devices} == {0}
+        assert {device for config in found.plan.configs.values() for device in config.devices} == {0}

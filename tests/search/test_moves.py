@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from random_models import cost_table, mlp, own_keys, problem_of, random_configs, tower
 
-from flexnet.builder import GraphBuilder
-from flexnet.cluster import Cluster
-from flexnet.graph import OpType
-from flexnet.problem import Problem, make_problem
-from flexnet.search.moves import MoveSet, initial_strategy, make_moves
-from flexnet.semantics import CORRECTED
-from flexnet.strategy import Config, Strategy, configs_of, make_strategy
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph import OpType
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy
+from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, MoveMix, make_mix
+from flexnet.search.moves.propagate import Propagate
+from flexnet.search.moves.space import make_space
+from flexnet.search.starts.data_parallel import data_parallel
 
 
 class Script:
@@ -25,9 +28,14 @@ class Script:
         return self.numbers.pop(0)
 
 
-def rewritten(moves: MoveSet, strategy: Strategy, *numbers: float) -> Strategy | None:
+def make_moves(problem: Problem, *, strided: bool, propagation: bool, parameter_parallel: bool = False) -> MoveMix:
+    space = make_space(problem, strided=strided, parameter_parallel=parameter_parallel)
+    return make_mix(space, PROPAGATING if propagation else RECONFIGURING)
+
+
+def rewritten(moves: MoveMix, strategy: Strategy, *numbers: float) -> Strategy | None:
     rng = Script(*numbers)
-    changed = moves.rewrite(rng, strategy)
+    changed = moves.propose(rng, strategy)
     assert rng.numbers == []
     return changed
 
@@ -40,11 +48,11 @@ def assert_frequencies(counts: Counter, expected: dict) -> None:
         assert abs(counts[outcome] - n * p) <= 4.5 * np.sqrt(n * p * (1 - p)) + 1, (outcome, counts[outcome] / n, p)
 
 
-def drawn(moves: MoveSet, op: int, n: int = 2000, seed: int = 0) -> Counter:
+def drawn(moves: MoveMix, op: int, n: int = 2000, seed: int = 0) -> Counter:
     """How often each (degrees, servers) comes for an operator."""
     rng = np.random.default_rng(seed)
-    configs = (moves.random_config(rng, op) for _ in range(n))
-    return Counter((moves.degrees[op][choice], tuple(devices)) for choice, devices in configs)
+    configs = (moves.space.random_config(rng, op) for _ in range(n))
+    return Counter((moves.space.degrees[op][choice], tuple(devices)) for choice, devices in configs)
 
 
 def single(ways: list[tuple[int, ...]], n_server: int) -> Problem:
@@ -142,19 +150,19 @@ def test_a_quarter_of_the_moves_propagates_if_asked():
 # Propagation
 
 
-def outcomes(moves: MoveSet, configs: list[Config]) -> dict[tuple[Config, ...], float]:
+def outcomes(moves: MoveMix, configs: list[Config]) -> dict[tuple[Config, ...], float]:
     """Probability of every result of a propagation move, by following section 3.6 to the letter.
 
     Paths less likely than 1e-7 are left out: a refused config may be tried again and again.
     """
-    graph, found = moves.problem.graph, Counter()
-    candidates = [[entry.degrees for entry in entries] for entries in moves.problem.candidates]
+    graph, found = moves.space.problem.graph, Counter()
+    candidates = [[entry.degrees for entry in entries] for entries in moves.space.problem.candidates]
 
     def spread(config: Config) -> bool:
         return set(config.degrees[:-1]) <= {1} and config.devices == tuple(range(len(config.devices)))
 
     def adoptable(config: Config, to: int) -> bool:
-        channels = moves.parameter_parallel and graph.operators[to].kind == OpType.LINEAR
+        channels = moves.space.parameter_parallel and graph.operators[to].kind == OpType.LINEAR
         whole = config.degrees[1:-1] if channels else config.degrees[:-1]
         return spread(config) or (len(config.degrees) == graph.operators[to].rank and set(whole) <= {1})
 
@@ -225,14 +233,14 @@ def test_walks_over_branches_and_ranks(seed):
     assert_propagates(make_moves(problem, strided=True, propagation=True), configs)
 
 
-def assert_propagates(moves: MoveSet, configs: list[Config]) -> None:
-    start = make_strategy(moves.problem, configs)
+def assert_propagates(moves: MoveMix, configs: list[Config]) -> None:
+    start = make_strategy(moves.space.problem, configs)
     rng = np.random.default_rng(5)
     counts = Counter()
     for _ in range(3000):
-        changed = moves.propagate(rng, start)
-        counts[tuple(configs if changed is None else configs_of(moves.problem, changed))] += 1
-    assert configs_of(moves.problem, start) == configs
+        changed = Propagate(moves.space).propose(rng, start)
+        counts[tuple(configs if changed is None else configs_of(moves.space.problem, changed))] += 1
+    assert configs_of(moves.space.problem, start) == configs
     assert_frequencies(counts, outcomes(moves, configs))
 
 
@@ -241,7 +249,7 @@ def test_only_configs_on_servers_0_to_p_1_propagate():
     moves = make_moves(problem, strided=True, propagation=True)
     start = make_strategy(problem, CASES["shifted"])
     rng = np.random.default_rng(0)
-    assert all(moves.propagate(rng, start) is None for _ in range(200))
+    assert all(Propagate(moves.space).propose(rng, start) is None for _ in range(200))
 
 
 # The start
@@ -255,7 +263,7 @@ def test_the_start_is_data_parallel_with_embeddings_round_the_servers():
     ways = [[(1, 1)]] * 5 + [[(1, 4)]] * 2
     problem = make_problem(graph, cost_table(graph, 4, ways), Cluster(4), CORRECTED)
     moves = make_moves(problem, strided=True, propagation=False)
-    configs = initial_strategy(np.random.default_rng(0), moves)
+    configs = data_parallel(np.random.default_rng(0), moves.space)
     assert configs[:5] == [Config((1, 1), (k % 4,)) for k in range(5)]
     assert configs[5:] == [Config((1, 4), (0, 1, 2, 3))] * 2
 
@@ -266,7 +274,7 @@ def test_an_embedding_cut_in_parts_starts_with_its_server_first_and_none_twice()
     rng = np.random.default_rng(0)
     seen = set()
     for _ in range(50):
-        config = initial_strategy(rng, moves)[0]
+        config = data_parallel(rng, moves.space)[0]
         assert config.devices[0] == 0
         assert len(set(config.devices)) == len(config.devices)
         seen.add(config.degrees)

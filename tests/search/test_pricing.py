@@ -4,17 +4,21 @@ import numpy as np
 import pytest
 from random_models import cost_table, mlp, own_keys, problem_of, tower
 
-from flexnet.builder import GraphBuilder
-from flexnet.cluster import Cluster
 from flexnet.errors import FlexNetError
-from flexnet.problem import make_problem
+from flexnet.model.builder import GraphBuilder
+from flexnet.network.demand import demand_of
+from flexnet.network.network import connect
+from flexnet.network.routes import routes_for
+from flexnet.network.topologies.fattree import fat_tree
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import make_problem
+from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph_builder import build
 from flexnet.search.pricing import Pricer
-from flexnet.semantics import CORRECTED, ORIGINAL, PRESETS
-from flexnet.simulate import FairSimulator, FifoSimulator, network_arrays
-from flexnet.strategy import Config, make_strategy
-from flexnet.taskgraph import build
-from flexnet.topology import connect, fat_tree, routes_for
-from flexnet.traffic import demand_of
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fifo import FifoLinks
 
 
 def star(n_server, semantics=CORRECTED):
@@ -38,11 +42,12 @@ def test_a_price_is_the_simulated_time_of_the_built_graph(semantics, segment):
     price = pricer.price(np.random.default_rng(0), strategy, network)
     tasks = build(problem, strategy)
     if semantics == "corrected":
-        expected = FairSimulator().seconds(tasks.arrays(), network_arrays(network))
+        expected = FairLinks().seconds(tasks.arrays(), network_arrays(network))
         assert price.directions is None
     else:
         assert price.directions is not None
-        expected = FifoSimulator(ORIGINAL, segment).seconds(tasks.arrays(), network_arrays(network), price.directions)
+        links = FifoLinks(ORIGINAL, segment)
+        expected = links.seconds(tasks.arrays(), network_arrays(network), directions=price.directions)
     assert (price.seconds, price.exact) == (expected, True)
     timeline = pricer.exact(strategy, network, price.directions)
     assert timeline.seconds == price.seconds

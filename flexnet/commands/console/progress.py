@@ -1,0 +1,99 @@
+"""What a running command shows: a live line on a terminal, some ten plain lines elsewhere."""
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from flexnet.commands.console.printing import printing, say
+from flexnet.units import duration_text, s_to_ms
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["Display"]
+
+REFRESH_S = 0.1
+LINES = 10  # plain lines of a whole search
+
+
+class Display:
+    """Progress of a search: one live line on a terminal, some ten plain lines elsewhere.
+
+    Parameters
+    ----------
+    total : int
+        Proposals of the whole search.
+    done : int
+        Proposals made before now.
+    """
+
+    def __init__(self, total: int, done: int = 0) -> None:
+        self._total = total
+        self._live = sys.stdout.isatty()
+        self._bar: Progress | None = None
+        self._shown_at = time.monotonic()
+        self._step = max(total // LINES, 1)
+        self._shown_step = done // self._step
+
+    def show(self, iteration: int, current: float, best: float, speed: float, left: float) -> None:
+        """Show the state after a proposal, if it is time to.
+
+        Parameters
+        ----------
+        iteration : int
+            Proposals made.
+        current, best : float
+            Iteration times of the current and the best plan, seconds.
+        speed : float
+            Proposals/s.
+        left : float
+            Seconds left.
+        """
+        if self._is_time(iteration):
+            times = f"current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, {speed:.0f} proposals/s"
+            self._show(iteration, f"{times}, {duration_text(left)} left")
+
+    def show_step(self, n_done: int, what: str, left: float) -> None:
+        """Show a step of something else, if it is time to: how many are done, what was, and seconds left."""
+        if self._is_time(n_done):
+            self._show(n_done, f"{what}, {duration_text(left)} left")
+
+    def _is_time(self, n_done: int) -> bool:
+        if self._live:
+            if time.monotonic() - self._shown_at < REFRESH_S:
+                return False
+        elif n_done // self._step == self._shown_step:
+            return False
+        self._shown_at = time.monotonic()
+        self._shown_step = n_done // self._step
+        return True
+
+    def _show(self, n_done: int, text: str) -> None:
+        if not self._live:
+            say(f"{n_done} of {self._total}: {text}")
+            return
+        with printing():
+            if self._bar is None:
+                self._bar = _bar(self._total)
+            self._bar.update(self._bar.task_ids[0], completed=n_done, text=text, refresh=True)
+
+    def clear(self) -> None:
+        """Remove the live line."""
+        if self._bar is not None:
+            with printing():
+                self._bar.stop()
+            self._bar = None
+
+
+def _bar(total: int) -> "Progress":
+    """A line with a bar, which disappears when it is stopped."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.table import Column
+
+    text = TextColumn("{task.fields[text]}", markup=False, table_column=Column(no_wrap=True, ratio=1))
+    columns = MofNCompleteColumn(), BarColumn(bar_width=12), text
+    bar = Progress(*columns, console=Console(), auto_refresh=False, transient=True, expand=True)
+    bar.add_task("", total=total, text="")
+    bar.start()
+    return bar

@@ -1,0 +1,119 @@
+"""Flags of the command line, on click, and what is said of a wrong one.
+
+A flag remembers what was typed for it, for `run.json` and for ``--resume``, and refuses to be given twice with two
+values.  Nothing heavy is imported, so help and errors come at once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import click
+
+from flexnet.commands.console.printing import say
+from flexnet.errors import FlexNetError, did_you_mean
+
+__all__ = [
+    "Command",
+    "Flag",
+    "Given",
+    "Helpful",
+    "given_flags",
+    "sentence_of",
+    "switch",
+]
+
+Given = Mapping[str, str]
+"""What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
+
+_NUMBER = re.compile(r"-[0-9.]")
+_GIVEN = "flexnet.given"
+
+
+class Flag(click.Option):
+    """An option that notes what was typed; its value is ``default``, as it stands, where nothing was.
+
+    Parameters
+    ----------
+    spellings : sequence of str
+        The name of the parameter, then all spellings; errors and `Given` use the first of these.
+    default : object
+        Told by the help text, not by click.
+    """
+
+    def __init__(self, spellings: Iterable[str], *, default: Any = None, **attributes: Any) -> None:
+        if not attributes.get("is_flag"):
+            attributes["multiple"] = True  # so that a second value is seen
+        super().__init__(tuple(spellings), **attributes)
+        self.standard = default
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value as the flag's type, or the default."""
+        if ctx.get_parameter_source(self.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            return super().process_value(ctx, value) if self.is_flag else self.standard
+        if self.is_flag:
+            given_flags(ctx)[self.opts[0]] = ""
+            return super().process_value(ctx, value)
+        texts = tuple(dict.fromkeys(value))
+        for text in texts:
+            if text.startswith("-") and not _NUMBER.match(text):
+                raise FlexNetError(f"{self.opts[0]} needs a value")  # the word behind it is another flag
+        if len(texts) > 1:
+            raise FlexNetError(f'{self.opts[0]} is given twice, as "{texts[0]}" and as "{texts[1]}"; give it once')
+        given_flags(ctx)[self.opts[0]] = texts[0]
+        (converted,) = super().process_value(ctx, texts)
+        return converted
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Nothing: what a value may be is in the help text, and in the sentence on a wrong one."""
+        return {}
+
+
+def given_flags(ctx: click.Context) -> dict[str, str]:
+    """What was given to the command of a context so far, in the order of the command line."""
+    found: dict[str, str] = ctx.meta.setdefault(_GIVEN, {})
+    return found
+
+
+def switch(name: str, spelling: str, help: str) -> Flag:
+    """A flag without a value."""
+    return Flag([name, spelling], is_flag=True, help=help)
+
+
+class Helpful(click.Command):
+    """A command whose help is printed as everything else is: a full disk behind it is an error."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option:
+        """The flag ``--help``, ``-h``."""
+
+        def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+            if value and not ctx.resilient_parsing:
+                say(ctx.get_help())
+                ctx.exit()
+
+        names, text = ["--help", "-h"], "Show this help."
+        return click.Option(names, is_flag=True, is_eager=True, expose_value=False, callback=show, help=text)
+
+
+class Command(Helpful):
+    """A command that calls its options flags."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        attributes.setdefault("options_metavar", "[flags]")
+        attributes.setdefault("context_settings", {"max_content_width": 120})
+        super().__init__(*arguments, **attributes)
+
+
+def sentence_of(error: click.ClickException) -> str:
+    """What click found wrong with a command line, in one sentence of ours."""
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name.split("=")[0]
+        known = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
+        hint = did_you_mean(name, [text for param in known for text in param.opts if text.startswith("--")])
+        return f"unknown flag {name}; {hint or '--help lists the flags'}"
+    if isinstance(error, click.BadOptionUsage):
+        name = error.option_name
+        if error.ctx is not None:
+            name = next((p.opts[0] for p in error.ctx.command.get_params(error.ctx) if name in p.opts), name)
+        return f"{name} takes no value" if "not take" in error.message else f"{name} needs a value"
+    return error.format_message()

@@ -1,0 +1,50 @@
+"""What commands accept: the largest numbers, which topologies, and sizes that must fit each other."""
+
+from flexnet.errors import FlexNetError
+from flexnet.network.topologies import TOPOLOGIES
+from flexnet.plan.cluster import Cluster
+
+__all__ = ["MAX_COUNT", "MAX_INTEGER", "MAX_SERVERS", "check_degree", "check_divides", "searched_topologies"]
+
+MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
+MAX_INTEGER = 2**63 - 1
+MAX_SERVERS = 4096  # routes of all pairs are held in memory
+
+_REPLAYED = ("star", "leafspine", "kary")  # another name, and two whose switches spread flows over equal paths
+
+
+def searched_topologies() -> tuple[str, ...]:
+    """Topologies a search can choose: those for which one route a pair of servers is how flows go."""
+    return tuple(name for name in TOPOLOGIES if name not in _REPLAYED)
+
+
+def check_degree(topology: str, degree: int, n_server: int, servers: str) -> None:
+    """Refuse more interfaces of a server than there are servers.
+
+    Raises
+    ------
+    FlexNetError
+        With ``servers``, which says where their number is from.
+    """
+    if degree > n_server:
+        raise FlexNetError(
+            f"--node-degree is {degree} and {servers}; a {topology} network needs at least as many servers as "
+            "interfaces of a server"
+        )
+
+
+def check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
+    """Refuse what no data-parallel start can be made of, before anything is read or estimated.
+
+    Raises
+    ------
+    FlexNetError
+        If the batch does not divide evenly.
+    """
+    gpus = 1 if measured else cluster.gpus
+    if batch_size % (cluster.n_server * gpus):
+        over = f"{cluster.n_server} servers" + (f" of {gpus} GPUs" if gpus > 1 else "")
+        raise FlexNetError(
+            f"--batch-size {batch_size} does not divide evenly over {over}; "
+            f"it must be a multiple of {cluster.n_server * gpus}"
+        )

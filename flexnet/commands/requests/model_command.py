@@ -1,0 +1,210 @@
+"""Commands that take a model: ``flexnet search MODEL [flags]``, in any order, with the model's own flags among them."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from flexnet.commands.requests.flags import Command, Flag, Given, given_flags, sentence_of
+from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.types import Name
+from flexnet.errors import FlexNetError, did_you_mean
+from flexnet.model.graph import ModelGraph
+from flexnet.model.zoo import MODELS
+
+__all__ = ["Asked", "ModelCommand", "built_model", "model_argument", "model_flags", "unused_model_flags"]
+
+_MODEL = "flexnet.model"
+_NAMES = Name(MODELS)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
+_MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
+_MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
+_KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command with a model was asked.
+
+    Parameters
+    ----------
+    model : str or None
+        Name in `flexnet.model.zoo.MODELS`; None if none was given.
+    values : dict
+        Values of all flags of the command by name, defaults included.
+    given, model_given : Given
+        Flags of the command and of the model that were given, as text.
+    """
+
+    model: str | None
+    values: dict[str, Any]
+    given: Given
+    model_given: Given
+
+
+class ModelFlag(Flag):
+    """A flag of a model; `ModelSpec.build` reads its value."""
+
+
+class ModelCommand(Command):
+    """A command with an argument MODEL, whose flags it takes on."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the model first, then parse with its flags.
+
+        Raises
+        ------
+        FlexNetError
+            If the model is unknown, a flag is another model's, or there are two models.
+        """
+        ctx.meta[_MODEL] = None
+        if ctx.resilient_parsing:  # for the shell's completion, of a line that is not all there
+            ctx.meta[_MODEL] = next((word for word in args if word in MODELS), None)
+            return super().parse_args(ctx, args)
+        typed = list(args)  # click empties the list it parses
+        try:
+            words = self._words(ctx, typed)
+            if words:
+                _check_model(words[0])
+                ctx.meta[_MODEL] = words[0]
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            raise self._unknown(error, typed, ctx.meta[_MODEL]) from None
+        if len(words) > 1:
+            raise FlexNetError(
+                f"unexpected argument {words[1]!r} after {words[0]}; flexnet {self.name} takes one model and flags"
+            )
+        return rest
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own flags, and those of the model if there is one."""
+        model = ctx.meta.get(_MODEL)
+        own = ctx.meta.setdefault(f"{_MODEL}.{model}", model_flags(model) if model else ())  # the same ones each time
+        return [*super().get_params(ctx), *own]
+
+    def asked(self, ctx: click.Context) -> Asked:
+        """What was asked, once the command line is parsed."""
+        params = {param.opts[0]: isinstance(param, ModelFlag) for param in self.get_params(ctx)}
+        given = given_flags(ctx)
+        return Asked(
+            ctx.meta.get(_MODEL),
+            {name: value for name, value in ctx.params.items() if not name.startswith("model_flag_")},
+            {name: text for name, text in given.items() if not params[name]},
+            {name: text for name, text in given.items() if params[name]},
+        )
+
+    def parse(self, words: list[str]) -> Asked:
+        """What a command line of this command asks, without running it."""
+        with self.make_context(self.name, list(words)) as ctx:
+            return self.asked(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Flags of the command, then those of the model."""
+        for title, wanted in (("flags", False), (f"flags of {ctx.meta.get(_MODEL)}", True)):
+            params = [param for param in self.get_params(ctx) if isinstance(param, ModelFlag) is wanted]
+            records = [param.get_help_record(ctx) for param in params if isinstance(param, click.Option)]
+            if any(records):
+                with formatter.section(title):
+                    formatter.write_dl([record for record in records if record is not None])
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """What the command does, and what is special about the model."""
+        super().format_help_text(ctx, formatter)
+        model = ctx.meta.get(_MODEL)
+        if model:
+            formatter.write_paragraph()
+            spec = MODELS[model]
+            whose = "the original's " if spec.program else ""
+            formatter.write_text(f"{model} is {whose}{spec.summary}.")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The models there are."""
+        if not ctx.meta.get(_MODEL):
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"models: {', '.join(MODELS)}; flexnet {self.name} MODEL --help tells a model's own flags"
+            )
+
+    def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Words that belong to no flag, of whatever model."""
+        every: dict[str, click.Parameter] = {}
+        for name in MODELS:
+            for option in model_flags(name):
+                every.setdefault(option.opts[0], option)
+        probe = click.Command(self.name, params=[*super().get_params(ctx), *every.values()])
+        with probe.make_context(self.name, list(args), resilient_parsing=True) as found:
+            words: list[str] = list(found.params["words"] or ())
+            stray = next((name for name in given_flags(found) if name in every), None)
+        if not words and stray is not None and "--help" not in args:
+            raise FlexNetError(
+                f"{stray} is a flag of a model, but no model is given; use flexnet {self.name} MODEL ..."
+            )
+        return words
+
+    def _unknown(self, error: click.NoSuchOption, args: list[str], model: str | None) -> FlexNetError:
+        """What there is to say of a flag that is none of this command and model."""
+        name = error.option_name.split("=")[0]
+        if not name.startswith("--"):  # click takes a word with one dash for several flags of a letter each
+            name = next((word for word in args if word.startswith(name)), name)
+        if name in NO_EFFECT:
+            return FlexNetError(f"{name} has no effect; only the original command lines (flexnet dlrmsim ...) take it")
+        if not name.startswith("--"):
+            return FlexNetError(f"unknown flag {name}; --help lists the flags")
+        owners = [other for other in MODELS if any(name in option.opts for option in model_flags(other))]
+        if model is None or not owners:
+            return FlexNetError(sentence_of(error))
+        own = ", ".join(option.opts[0] for option in model_flags(model)) or "no flags of its own"
+        return FlexNetError(f"{name} is a flag of model {', '.join(owners)}; {model} has {own}")
+
+
+def _check_model(model: str) -> None:
+    if model not in MODELS:
+        hint = did_you_mean(model, MODELS) or f"choose one of {', '.join(MODELS)}"
+        raise FlexNetError(f"unknown model {model!r}; {hint}")
+
+
+def model_argument() -> click.Argument:
+    """The argument MODEL; there may be several words, to be refused by name."""
+    return click.Argument(["words"], nargs=-1, metavar="MODEL", required=False, shell_complete=_NAMES.shell_complete)
+
+
+def model_flags(model: str) -> list[ModelFlag]:
+    """Flags of a model."""
+    return [
+        ModelFlag(
+            [f"model_flag_{item.dest}", item.name, *item.aliases],
+            metavar=_KINDS[item.kind],
+            help=f"{item.help} (default {item.default_text})" if item.effective else f"no effect: {item.help}",
+        )
+        for item in MODELS[model].flags
+    ]
+
+
+def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
+    """Build a model of a size that 64-bit counts can hold.
+
+    Raises
+    ------
+    FlexNetError
+        If it is larger, or a flag is malformed or out of range.
+    """
+    for name in ("--num-layers", "--ntables"):
+        text = model_given.get(name, "")
+        if _INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
+            raise FlexNetError(f'{name} is "{text}"; it must be a whole number from 1 to {_MAX_REPEATS}')
+    graph = MODELS[model].build(model_given, batch_size)
+    for op in graph.operators:
+        elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))
+        if elements > _MAX_ELEMENTS:
+            raise FlexNetError(
+                f"operator {op.name} of model {model} has {elements:.1e} elements; it must have fewer than 1e15: "
+                "check --batch-size and the flags of the model"
+            )
+    return graph
+
+
+def unused_model_flags(model: str, model_given: Given) -> list[str]:
+    """Sentences on flags of a model that do nothing."""
+    unused = {item.name: item.help for item in MODELS[model].flags if not item.effective}
+    return [f"{name} has no effect: {unused[name]}" for name in model_given if name in unused]

@@ -1,0 +1,200 @@
+"""What ``flexnet search`` was asked to do: flags in the user's units become domain objects in SI units, once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexnet.commands.requests.flags import Given
+from flexnet.commands.requests.limits import check_degree, check_divides, searched_topologies
+from flexnet.commands.requests.model_command import Asked, built_model, unused_model_flags
+from flexnet.errors import FlexNetError, one_of
+from flexnet.model.graph import ModelGraph
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import PRESETS, Semantics
+from flexnet.search.settings import Settings
+from flexnet.units import gbps_to_bytes_per_s, us_to_s
+
+if TYPE_CHECKING:
+    from flexnet.network.topology import Topology
+
+__all__ = ["SearchRequest", "search_request"]
+
+_FILES = ("--mfile", "--import", "--export", "--taskgraph", "--output")
+_OF_LINKS = ("--node-degree", "--interface-bandwidth", "--network-latency")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search to run.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    model_flags : Given
+        Model flags that were given, as text.
+    cluster : Cluster
+    settings : Settings
+    semantics : Semantics
+    gpu : str or None
+        GPU to estimate times for; None if there is a measurement file.
+    mfile, start, drawing, export, taskgraph, output : Path or None
+        Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
+    overwrite : bool
+        Replace the run that the directory holds.
+    arguments : tuple of str
+        Model and flags that ask for this again, with absolute paths.
+    warnings : tuple of str
+        Sentences on flags that do nothing.
+    """
+
+    graph: ModelGraph
+    model_flags: Given
+    cluster: Cluster
+    settings: Settings
+    semantics: Semantics
+    gpu: str | None
+    mfile: Path | None
+    start: Path | None
+    drawing: Path | None
+    export: Path | None
+    taskgraph: Path | None
+    output: Path | None
+    overwrite: bool
+    arguments: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        """Files that are read, by flag."""
+        files = {"--mfile": self.mfile, "--import": self.start, "--topology": self.drawing}
+        return {flag: path for flag, path in files.items() if path is not None}
+
+
+def search_request(asked: Asked) -> SearchRequest:
+    """Make domain objects of what was asked, and refuse what contradicts itself.
+
+    Raises
+    ------
+    FlexNetError
+        If something is missing or out of range, flags contradict each other, or a drawn topology cannot be read.
+    """
+    values, given = asked.values, asked.given
+    assert asked.model is not None
+    if values["topology"] is None:
+        raise FlexNetError(f"--topology is missing; choose {one_of(searched_topologies())}")
+    drawing = values["topology"] if isinstance(values["topology"], Path) else None
+    topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
+    settings = _settings(topology, values)
+    cluster = _cluster(topology, values)
+    semantics = PRESETS[values["semantics"]]
+    if values["gpu"] is not None and values["mfile"] is not None:
+        raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
+    check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
+    if values["network"] == "fair" and not semantics.fair_links:
+        raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
+    if "--start" in given and values["start_file"] is not None:
+        raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
+    return SearchRequest(
+        graph=built_model(asked.model, asked.model_given, values["batch_size"]),
+        model_flags=dict(asked.model_given),
+        cluster=cluster,
+        settings=settings,
+        semantics=semantics,
+        gpu=None if values["mfile"] is not None else values["gpu"] or "a100",
+        mfile=values["mfile"],
+        start=values["start_file"],
+        drawing=drawing,
+        export=values["export"],
+        taskgraph=values["taskgraph"],
+        output=values["output"],
+        overwrite=values["overwrite"],
+        arguments=_arguments(asked, drawing),
+        warnings=(*unused_model_flags(asked.model, asked.model_given), *_warnings(values, given, semantics)),
+    )
+
+
+def _drawn(path: Path, values: dict[str, Any], given: Given) -> "Topology":
+    """The topology in a file, unless a flag contradicts it."""
+    from flexnet.network.graph_file import read_topology
+
+    of_links = next((flag for flag in _OF_LINKS if flag in given), None)
+    if of_links is not None:
+        raise FlexNetError(f"{of_links} has no meaning for the network in {path}: its links have speeds of their own")
+    topology = read_topology(path)
+    if values["nsimnode"] not in (None, topology.n_server):
+        raise FlexNetError(f"{path} has {topology.n_server} servers; --nsimnode is {values['nsimnode']}")
+    return topology
+
+
+def _cluster(topology: "str | Topology", values: dict[str, Any]) -> Cluster:
+    """Servers, with the interfaces that were asked for or those of a drawing: links no slower than its narrowest."""
+    if isinstance(topology, str):
+        cluster = Cluster(
+            n_server=values["nsimnode"] or 1,
+            big_gpu=values["big_gpu"],
+            latency=us_to_s(values["network_latency"]),
+            degree=values["node_degree"],
+            **_bytes_per_s(values, "interface_bandwidth", "inter_gpu_bandwidth"),
+        )
+        if topology in ("topoopt", "random"):
+            check_degree(topology, cluster.degree, cluster.n_server, f"--nsimnode is {cluster.n_server}")
+        return cluster
+    n_server, linked, speeds = topology.n_server, topology.links > 0, _bytes_per_s(values, "inter_gpu_bandwidth")
+    if topology.speeds is not None:  # None: one server, without links
+        each = topology.speeds.bandwidth[linked] / topology.links[linked]
+        speeds |= {"link_bandwidth": float(each.min()), "latency": float(topology.speeds.latency[linked].min())}
+    degree = max(int(topology.links[:n_server].sum(axis=1).max()), 1)
+    return Cluster(n_server, values["big_gpu"], degree=degree, **speeds)
+
+
+def _bytes_per_s(values: dict[str, Any], *flags: str) -> dict[str, float]:
+    """Those bandwidths that were given, by the field of a cluster."""
+    given = {flag.replace("interface", "link"): values[flag] for flag in flags if values[flag] is not None}
+    return {name: gbps_to_bytes_per_s(gbps) for name, gbps in given.items()}
+
+
+def _settings(topology: "str | Topology", values: dict[str, Any]) -> Settings:
+    return Settings(
+        topology=topology,
+        budget=values["search_budget"] or 0,
+        alpha=values["search_alpha"],
+        seed=values["seed"],
+        strided=values["net_opt"] == 1,
+        propagation=values["enable_propagation"],
+        parameter_parallel=values["enable_parameter_parallel"],
+        segment_bytes=values["segment_bytes"],
+        gpu_memory=None if values["gpu_memory"] is None else values["gpu_memory"] * 1e9,
+        start=values["start"],
+        network=values["network"],
+    )
+
+
+def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> list[str]:
+    """Sentences on flags that do nothing, or are missed."""
+    warnings = []
+    if values["segment_bytes"] and semantics.fair_links:
+        warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
+    if values["gpu_memory"] is not None and not semantics.limit_memory:
+        warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
+    if "--search-budget" not in given:
+        warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
+    if (values["export"], values["taskgraph"], values["output"]) == (None, None, None):
+        warnings.append("the plan will be printed and not kept; -o DIR keeps it")
+    if values["overwrite"] and values["output"] is None:
+        warnings.append("--overwrite has no effect without -o DIR")
+    return warnings
+
+
+def _arguments(asked: Asked, drawing: Path | None) -> tuple[str, ...]:
+    """Model and flags of a run that is to be resumed, whatever the working directory then."""
+    assert asked.model is not None
+    words = [asked.model]
+    for flag, text in {**asked.given, **asked.model_given}.items():
+        if flag in ("--resume", "--output", "--overwrite"):
+            continue
+        words.append(flag)
+        if flag in _FILES or (flag == "--topology" and drawing is not None):
+            words.append(str(Path(text).absolute()))
+        elif text:
+            words.append(text)
+    return tuple(words)

@@ -1,0 +1,180 @@
+"""The flags of ``flexnet search``, which stopped runs are read with, too."""
+
+from collections.abc import Sequence
+
+from flexnet.commands.requests.flags import Flag, switch
+from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS, searched_topologies
+from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
+from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
+from flexnet.commands.requests.types import FilePath, Name, Number, Segments, TopologyName, Whole
+from flexnet.cost.gpus import GPUS
+from flexnet.plan.semantics import PRESETS
+from flexnet.search.settings import NETWORKS
+from flexnet.search.starts import STARTS
+
+__all__ = ["SEARCH_FLAGS", "parse_search"]
+
+_MAX_BUDGET = 10**12  # eleven days of a million proposals a second
+
+SEARCH_FLAGS = [
+    BATCH_SIZE,
+    Flag(
+        ["nsimnode", "--nsimnode"],
+        type=Whole(1, MAX_SERVERS),
+        metavar="N",
+        help="servers (default 1, or those of the topology file)",
+    ),
+    Flag(
+        ["topology", "--topology"],
+        type=TopologyName(searched_topologies),
+        metavar="NAME|FILE",
+        help="topoopt, fattree, random or fc (full mesh), or a network in a .graphml or node-link .json file; required",
+    ),
+    Flag(
+        ["node_degree", "--node-degree", "--degree"],
+        type=Whole(1, 1024),
+        default=4,
+        metavar="D",
+        help="interfaces of a server, for topoopt and random (default 4)",
+    ),
+    Flag(
+        ["interface_bandwidth", "--interface-bandwidth"],
+        type=Number(1e-6, 1e6, "Gbps"),
+        metavar="GBPS",
+        help="bandwidth of one interface (default 20.97152)",
+    ),
+    Flag(
+        ["network_latency", "--network-latency"],
+        type=Number(0.0, 1e9, "microseconds"),
+        default=0.0,
+        metavar="US",
+        help="latency of a link in microseconds (default 0)",
+    ),
+    BIG_GPU,
+    Flag(
+        ["inter_gpu_bandwidth", "--inter-gpu-bandwidth"],
+        type=Number(1e-6, 1e6, "Gbps"),
+        metavar="GBPS",
+        help="bandwidth between the GPUs of a server (default 167.77216)",
+    ),
+    Flag(
+        ["mfile", "--mfile"],
+        type=FilePath(),
+        metavar="FILE",
+        help="measurement file; without one, times are estimated for --gpu",
+    ),
+    Flag(
+        ["gpu", "--gpu"],
+        type=Name(sorted(GPUS)),
+        metavar="NAME",
+        help="GPU to estimate times for: a100, h100, h200 or v100 (default a100)",
+    ),
+    Flag(
+        ["gpu_memory", "--gpu-memory"],
+        type=Number(1e-9, 1e9, "GB"),
+        metavar="GB",
+        help="memory of a GPU; strategies that need more are refused (default: no limit)",
+    ),
+    Flag(
+        ["net_opt", "--net-opt"],
+        type=Whole(0, 1),
+        default=0,
+        metavar="0|1",
+        help="1 spreads the parts of an operator evenly over the servers (default 0: side by side)",
+    ),
+    switch(
+        "enable_propagation",
+        "--enable-propagation",
+        "a quarter of the proposals copy a config along the model's edges",
+    ),
+    PARAMETER_PARALLEL,
+    Flag(
+        ["search_budget", "--search-budget", "--budget"],
+        type=Whole(0, _MAX_BUDGET),
+        default=0,
+        metavar="N",
+        help="proposals; one more is made, as in the original (default 0, with a warning)",
+    ),
+    Flag(
+        ["search_alpha", "--search-alpha", "--alpha"],
+        type=Number(0.0, 1e12, "1/ms"),
+        default=1.0,
+        metavar="A",
+        help="inverse temperature of the search, per ms (default 1.0)",
+    ),
+    Flag(
+        ["seed", "--seed"], type=Whole(0, MAX_INTEGER), default=0, metavar="N", help="same seed, same plan (default 0)"
+    ),
+    Flag(
+        ["semantics", "--semantics"],
+        type=Name(PRESETS),
+        default="corrected",
+        metavar="NAME",
+        help="what a plan costs: corrected (default) or original",
+    ),
+    Flag(
+        ["network", "--network"],
+        type=Name(NETWORKS),
+        default="fast",
+        metavar="NAME",
+        help="fast (default): proposals are priced fast, the best ones again exactly; fair: all are priced exactly",
+    ),
+    Flag(
+        ["segment_bytes", "--segment-bytes"],
+        type=Segments(),
+        default=0,
+        metavar="N",
+        help="cut transfers into messages; original semantics only (default 0: whole)",
+    ),
+    Flag(
+        ["start", "--start"],
+        type=Name(STARTS),
+        default="data",
+        metavar="NAME",
+        help="data: data parallelism (default), or dp: the best of dynamic programming and it",
+    ),
+    Flag(
+        ["start_file", "--import", "--import-strategy"],
+        type=FilePath(),
+        metavar="FILE",
+        help="strategy to start from, in either format",
+    ),
+    Flag(
+        ["export", "--export", "--export-strategy"],
+        type=FilePath(),
+        metavar="FILE",
+        help="write the best strategy: JSON if FILE ends in .json, else text",
+    ),
+    Flag(
+        ["taskgraph", "--taskgraph"],
+        type=FilePath(),
+        metavar="FILE",
+        help="write the task graph of the best plan, for the packet simulator",
+    ),
+    Flag(
+        ["output", "--output", "-o"],
+        type=FilePath(directory=True),
+        metavar="DIR",
+        help="write run.json, strategy.json, taskgraph.fbuf and checkpoint.json there",
+    ),
+    switch(
+        "overwrite", "--overwrite", "replace the run that --output DIR holds; without it, such a directory is refused"
+    ),
+    Flag(
+        ["resume", "--resume"],
+        type=FilePath(directory=True),
+        metavar="DIR",
+        help="go on with a stopped run, with its flags; only --search-budget may differ",
+    ),
+]
+
+
+def parse_search(words: Sequence[str]) -> Asked:
+    """What ``flexnet search`` with these words asks, without running it.
+
+    Raises
+    ------
+    FlexNetError, click.ClickException
+        If they are wrong.
+    """
+    return ModelCommand("search", params=[model_argument(), *SEARCH_FLAGS]).parse(list(words))

@@ -1,0 +1,29 @@
+"""Flags that several commands have."""
+
+from flexnet.commands.requests.flags import Flag, switch
+from flexnet.commands.requests.limits import MAX_COUNT
+from flexnet.commands.requests.types import Whole
+
+__all__ = ["BATCH_SIZE", "BIG_GPU", "PARAMETER_PARALLEL"]
+
+BATCH_SIZE = Flag(
+    ["batch_size", "--batch-size", "-b"],
+    type=Whole(1, MAX_COUNT),
+    default=64,
+    metavar="N",
+    help="samples of the global batch (default 64)",
+)
+
+BIG_GPU = Flag(
+    ["big_gpu", "--big-gpu"],
+    type=Whole(0, 1024),
+    default=0,
+    metavar="G",
+    help="GPUs of a server that act as one (default 0: one GPU a server)",
+)
+
+PARAMETER_PARALLEL = switch(
+    "enable_parameter_parallel",
+    "--enable-parameter-parallel",
+    "Linear operators may be cut along their output channels",
+)

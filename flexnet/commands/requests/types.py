@@ -1,0 +1,183 @@
+"""What values of flags may be: click's types, with our sentences on what is wrong."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from flexnet.errors import FlexNetError, did_you_mean, one_of
+
+__all__ = ["FilePath", "Name", "Number", "Segments", "TopologyName", "Whole"]
+
+
+class Whole(click.IntRange):
+    """A whole number from ``least`` to ``most``."""
+
+    def __init__(self, least: int, most: int) -> None:
+        super().__init__(least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number.
+
+        Raises
+        ------
+        FlexNetError
+            If it is none, or out of range.
+        """
+        try:
+            if not str(value).isascii():  # digits of other scripts are numbers to Python
+                raise click.BadParameter("")
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            both = (self.min, self.max)
+            _refuse(param, value, "0 or 1" if both == (0, 1) else f"a whole number from {both[0]} to {both[1]}")
+
+
+class Segments(Whole):
+    """Largest message in bytes; 0 for whole transfers."""
+
+    LEAST = 1000
+
+    def __init__(self) -> None:
+        super().__init__(0, 2**40)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes.
+
+        Raises
+        ------
+        FlexNetError
+            If it is none, or so small that simulations take for ever.
+        """
+        size = super().convert(value, param, ctx)
+        if 0 < size < self.LEAST:
+            _refuse(param, value, f"0 (whole transfers) or at least {self.LEAST}, or the simulation takes for ever")
+        return size
+
+
+class Number(click.FloatRange):
+    """A number from ``least`` to ``most``; ``of`` names its unit."""
+
+    def __init__(self, least: float, most: float, of: str = "") -> None:
+        super().__init__(least, most)
+        self.what = f"a number from {_short(least)} to {_short(most)}" + (f", in {of}" if of else "")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number.
+
+        Raises
+        ------
+        FlexNetError
+            If it is none, or out of range.
+        """
+        try:
+            number = float(super().convert(value, param, ctx))
+        except click.BadParameter:
+            number = math.nan
+        if math.isnan(number):
+            _refuse(param, value, self.what)
+        return number
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer click
+    """One of some names, in any case.
+
+    Parameters
+    ----------
+    names : iterable of str, or a function that gives one
+        Looked at whenever they are needed, since a program may add to a registry.
+    """
+
+    name = "name"
+
+    def __init__(self, names: Iterable[str] | Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All there are now."""
+        return tuple(self._names() if callable(self._names) else self._names)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names that begin so."""
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete.lower())]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, in lower case.
+
+        Raises
+        ------
+        FlexNetError
+            If it is none of them, with the one it resembles.
+        """
+        if str(value).lower() not in self.names:
+            _refuse(param, value, self.what(did_you_mean(str(value), self.names) or ""))
+        return str(value).lower()
+
+    def what(self, hint: str) -> str:
+        """What the value must be, with the name that may have been meant."""
+        return one_of(self.names) + (f" ({hint})" if hint else "")
+
+
+class TopologyName(Name):
+    """A topology by name, or a file someone has drawn one in."""
+
+    SUFFIXES = (".graphml", ".json")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name in lower case, or the path of the file.
+
+        Raises
+        ------
+        FlexNetError
+            If it is neither.
+        """
+        if Path(str(value)).suffix.lower() in self.SUFFIXES:
+            return FilePath().convert(value, param, ctx)
+        return super().convert(value, param, ctx)
+
+    def what(self, hint: str) -> str:
+        """What the value must be."""
+        return f"{super().what(hint)}, or the name of a {one_of(self.SUFFIXES)} file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names that begin so, and the shell's files."""
+        return [*super().shell_complete(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+
+
+class FilePath(click.Path):
+    """The name of a file, or of a directory."""
+
+    def __init__(self, *, directory: bool = False) -> None:
+        super().__init__(path_type=Path)
+        self.what = "the name of a directory" if directory else "the name of a file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; whether anything is there is not looked at.
+
+        Raises
+        ------
+        FlexNetError
+            If no file can be called so.
+        """
+        if not value or "\0" in str(value):
+            _refuse(param, value, self.what)
+        return super().convert(value, param, ctx)
+
+
+def _refuse(param: click.Parameter | None, value: object, what: str) -> NoReturn:
+    name = param.opts[0] if param is not None else "the value"
+    raise FlexNetError(f'{name} is "{value}"; it must be {what}')
+
+
+def _short(number: float) -> str:
+    """A number as people write it.
+
+    >>> _short(1e-6), _short(0.001), _short(1e6)
+    ('1e-6', '0.001', '1e6')
+    """
+    return re.sub(r"e([+-])0*", lambda match: "e" + match[1].removeprefix("+"), f"{number:g}")

@@ -1,0 +1,143 @@
+"""What a search reads: operator times, a starting strategy, a checkpoint; and the hashes that tell them from others."""
+
+from flexnet.commands.console.printing import warn
+from flexnet.commands.requests.search import SearchRequest
+from flexnet.commands.runs.provenance import sha256_of
+from flexnet.cost.coverage import check_covers
+from flexnet.cost.measurement_file import read_measurement
+from flexnet.cost.roofline import roofline_table
+from flexnet.cost.table import CostTable
+from flexnet.errors import FlexNetError
+from flexnet.network.network import Network
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Config, configs_of, make_strategy, order_configs
+from flexnet.plan.strategy_file import read_strategy
+from flexnet.search.alternate import State
+from flexnet.search.checkpoint import restore
+from flexnet.search.prepare import Prepared
+
+__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start"]
+
+
+def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
+    """Path and SHA-256 of every input file by its flag.
+
+    Raises
+    ------
+    FlexNetError
+        If one cannot be read, or is no regular file.
+    """
+    found = {}
+    for flag, path in request.inputs.items():
+        if path.exists() and not path.is_file():  # a device may never end, a pipe can be read only once
+            raise FlexNetError(f"{flag} {path} is not a regular file; it must be one")
+        try:
+            digest = sha256_of(path)
+        except OSError as error:
+            raise FlexNetError(f"{flag} {path} cannot be read: {error.strerror or error}") from None
+        found[flag] = {"path": str(path.absolute()), "sha256": digest}
+    return found
+
+
+def read_costs(request: SearchRequest) -> CostTable:
+    """Measured times from the file, or estimated ones; either hold all that the search starts from.
+
+    Raises
+    ------
+    FlexNetError
+        If not.
+    """
+    cluster, graph = request.cluster, request.graph
+    if request.mfile is not None:
+        table = read_measurement(
+            request.mfile, batch_size=graph.batch_size, n_server=cluster.n_server, big_gpu=cluster.big_gpu
+        )
+    else:
+        assert request.gpu is not None
+        table = roofline_table(
+            graph,
+            request.gpu,
+            n_server=cluster.n_server,
+            big_gpu=cluster.big_gpu,
+            parameter_parallel=request.settings.parameter_parallel,
+        )
+    check_covers(table, graph)
+    return table
+
+
+def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:
+    """The strategy to start from, in model order, if there is a file of one.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be read, or is not of this problem.
+    """
+    if request.start is None:
+        return None
+    source = f"strategy file {request.start}"
+    configs = order_configs(request.graph, read_strategy(request.start), source)
+    try:
+        make_strategy(problem, configs)
+    except FlexNetError as error:
+        raise FlexNetError(f"{source}: {error}") from None
+    n_server = request.cluster.n_server
+    n_idle = n_server - len({device for found in configs for device in found.devices})
+    if n_idle:
+        warn(f"{source} uses {n_server - n_idle} of {n_server} servers; {n_idle} stay idle in it")
+    return configs
+
+
+def read_checkpoint(request: SearchRequest, ready: Prepared) -> State:
+    """Where a stopped run stood; sets the generator to where it was.
+
+    Raises
+    ------
+    FlexNetError
+        If the checkpoint is damaged or of another run, or has more proposals than were asked for.
+    """
+    assert request.output is not None
+    path = request.output / "checkpoint.json"
+    state = restore(path, ready.rng)
+    if not _fits(ready, state):
+        raise FlexNetError(f"checkpoint {path} is not of the run its run.json describes; start the search again")
+    if state.iteration > request.settings.budget + 1:
+        raise FlexNetError(
+            f"--search-budget is {request.settings.budget}, but the run in {request.output} has made "
+            f"{state.iteration} proposals; give at least {state.iteration - 1}"
+        )
+    return state
+
+
+def _is_of(network: Network, cluster: Cluster) -> bool:
+    return (network.topology.n_server, network.link_bandwidth, network.latency) == (
+        cluster.n_server,
+        cluster.link_bandwidth,
+        cluster.latency,
+    )
+
+
+def _fits(ready: Prepared, state: State) -> bool:
+    """Whether a state is one of this search: kernels would read past their arrays with another's."""
+    problem = ready.problem
+    n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
+    counts = (state.iteration, state.last_reset, state.topology_unchanged)
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return False
+    for plan in (state.current, state.best, *state.elite):
+        choice, devices = plan.strategy
+        if choice.shape != (n_op,) or devices.shape != (n_op, n_server) or not isinstance(plan.seconds, float):
+            return False
+        if any(not 0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True)):
+            return False
+        if not all(_is_of(network, problem.cluster) for network in (plan.network, state.network)):
+            return False
+        try:
+            make_strategy(problem, configs_of(problem, plan.strategy))
+        except FlexNetError:
+            return False
+        n_group = len(ready.search.pricer.tasks(plan.strategy).group_ptr) - 1
+        if plan.directions is not None and plan.directions.shape != (n_group,):
+            return False
+    return True

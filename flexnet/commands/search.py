@@ -1,0 +1,154 @@
+"""``flexnet search MODEL``: find a strategy and a network, show them, and write them."""
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from flexnet.commands.console.printing import say, warn
+from flexnet.commands.console.progress import Display
+from flexnet.commands.console.signals import interruptible
+from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
+from flexnet.commands.requests.search import SearchRequest, search_request
+from flexnet.commands.requests.search_flags import SEARCH_FLAGS
+from flexnet.errors import FlexNetError
+from flexnet.model.zoo import MODELS
+
+if TYPE_CHECKING:  # heavy: only after all flags are read
+    from flexnet.commands.runs.directory import RunFiles
+    from flexnet.commands.runs.resume import Earlier
+    from flexnet.search.alternate import Info, State
+    from flexnet.search.driver import Progress
+    from flexnet.search.prepare import Prepared
+
+__all__ = ["search"]
+
+CHECKPOINT_S = 60.0
+
+
+@click.pass_context
+def _search(ctx: click.Context, /, **_: object) -> int:
+    """Finds the strategy and topology with the shortest training iteration.
+
+    MODEL is one that flexnet models lists; flexnet search MODEL --help shows its flags too.
+    """
+    asked: Asked = search.asked(ctx)
+    earlier = None
+    if asked.values["resume"] is not None:
+        from flexnet.commands.runs.resume import read_earlier, resumed_request
+
+        earlier = read_earlier(asked.values["resume"])
+        request = resumed_request(earlier, asked)
+    elif asked.model is None:
+        raise FlexNetError(f"no model given; use flexnet search MODEL, one of {', '.join(MODELS)}")
+    else:
+        request = search_request(asked)
+
+    from flexnet.commands.runs.directory import RunFiles, one_writer
+    from flexnet.commands.runs.inputs import hashes_of
+    from flexnet.commands.runs.record import RunRecord
+
+    hashes = hashes_of(request)
+    if earlier is not None:
+        earlier.check_files(hashes)
+    with one_writer(request.output) if request.output is not None else nullcontext():
+        return _run(request, RunFiles(RunRecord(request, ctx.find_object(list) or [], hashes)), earlier)
+
+
+search = ModelCommand("search", params=[model_argument(), *SEARCH_FLAGS], callback=_search, help=_search.__doc__)
+
+
+def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -> int:
+    """Search, show, write; the exit status.
+
+    0; 130 after Ctrl-C (143 after SIGTERM), with what was found so far written.
+
+    Raises
+    ------
+    FlexNetError
+        If an input is wrong, which is known before the search starts, or some output could not be written.
+    """
+    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_start
+    from flexnet.plan.problem import make_problem
+    from flexnet.search.driver import drive
+    from flexnet.search.opening import opening_lines
+    from flexnet.search.prepare import prepare
+
+    files.check(resumed=earlier is not None)
+    table = read_costs(request)
+    files.record.source, files.record.estimated = table.source, table.estimated
+    problem = make_problem(request.graph, table, request.cluster, request.semantics)
+    ready = prepare(problem, request.settings, read_start(request, problem))
+    state = ready.state if earlier is None else read_checkpoint(request, ready)
+    display = Display(request.settings.budget + 1, state.iteration)
+    with interruptible() as stop:
+        for line in request.warnings:
+            warn(line)
+        for line in opening_lines(ready.start, request.settings):
+            say(line)
+        if earlier is not None:
+            say(f"resumed after {state.iteration} proposals")
+        files.begin()
+        files.save_progress(ready, state, earlier.search_s if earlier else 0.0)
+        watch = _Watch(files, ready, display, earlier)
+        outcome = drive(ready.search, ready.rng, state, request.settings.budget, observe=watch.observe, stop=stop)
+        watch.clear()
+        found = ready.found(outcome, watch.earlier_s)
+        problems = [*files.write(ready, outcome.state, found), *watch.problems]
+        for remark in files.record.remarks:
+            warn(remark)
+        try:
+            if files.written:
+                say("wrote      " + ", ".join(map(str, files.written)))
+            for line in found.summary(request.gpu).splitlines():
+                say(line)
+        except FlexNetError as error:  # what could not be written is told all the same
+            problems.append(str(error))
+    if problems:
+        raise FlexNetError("; ".join(problems))
+    return stop.status if outcome.interrupted else 0
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Looks on after every proposal: progress, and a checkpoint now and then."""
+
+    files: "RunFiles"
+    ready: "Prepared"
+    display: Display
+    earlier: "Earlier | None"
+    saved_at: float = field(default_factory=time.monotonic)
+    failed: bool = False
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def earlier_s(self) -> float:
+        """Seconds spent proposing before the search was resumed."""
+        return self.earlier.search_s if self.earlier is not None else 0.0
+
+    def observe(self, progress: "Progress", state: "State", info: "Info") -> None:
+        """Look at the state after a proposal."""
+        del info
+        try:
+            self.display.show(
+                state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
+            )
+        except FlexNetError as error:  # a full disk or a closed terminal must not end a search that is under way
+            self.problems.append(str(error))
+        if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
+            return
+        try:
+            self.files.save_progress(self.ready, state, self.earlier_s + progress.elapsed)
+        except FlexNetError as error:
+            warn(f"{error}; the search goes on without checkpoints")
+            self.failed = True
+        self.saved_at = time.monotonic()
+
+    def clear(self) -> None:
+        """Remove the live line, if there is still a terminal."""
+        try:
+            self.display.clear()
+        except FlexNetError as error:
+            self.problems.append(str(error))

@@ -1,0 +1,188 @@
+"""Estimated cost tables: run times from operation counts, bytes and a GPU's data sheet, without a GPU."""
+
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+
+from flexnet.cost.gpus import Gpu, find_gpu
+from flexnet.cost.parts import largest_piece, part_of
+from flexnet.cost.shapes import Cuts, plan_shapes, tables_of
+from flexnet.cost.table import CostTable, Entry, held_seconds
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator
+from flexnet.model.operators import kind_of
+from flexnet.model.operators.kind import Arithmetic
+from flexnet.units import s_to_ms
+
+__all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "roofline_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """How far below its data sheet a GPU runs; one set for all operators and all GPUs.
+
+    The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
+    ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising.
+
+    Parameters
+    ----------
+    compute : float
+        Share of peak operations a large matrix product reaches.
+    narrow : float
+        Share of that for convolutions that read fewer than 8 channels, as of images: no kernel has tiles so thin.
+    tensor : float
+        Share of peak on tensor cores, for convolutions and attention.
+    memory : float
+        Share of peak bandwidth a streaming kernel reaches.
+    irregular : float
+        The same for looked-up rows and pooling windows, which use caches and DRAM pages badly.
+    cached : float
+        Times faster a kernel streams that moves less than 80 % of the L2 cache: it finds its data there.
+    launch : float
+        Seconds each kernel adds: start, ramp-up and tail.
+    row : float
+        Seconds softmax adds for each row: one block of threads works on one row, however short.
+    layout : float
+        Times a tensor-core convolution moves its data: most work on NHWC copies of NCHW tensors.
+    workspace : float
+        Bytes of scratch memory those copies must fit in (cuDNN's 1 GiB, as the original sets it). A convolution whose
+        input and output are larger runs without tensor cores: back always, forward only if a width or height is odd,
+        for of even ones there are kernels that need no copies.
+    """
+
+    compute: float = 0.96
+    narrow: float = 0.57
+    tensor: float = 0.645
+    memory: float = 0.88
+    irregular: float = 0.57
+    cached: float = 2.1
+    launch: float = 4.3e-6
+    row: float = 3.6e-9
+    layout: float = 1.8
+    workspace: float = 2.0**30
+
+
+EFFICIENCY = Efficiency()
+
+_THIN = 8  # channels
+_CACHE_SHARE = 0.8
+
+
+def roofline_table(
+    graph: ModelGraph,
+    gpu: str,
+    *,
+    n_server: int,
+    big_gpu: int = 0,
+    parameter_parallel: bool = False,
+    attribute_parallel: bool = False,
+    max_local: int | None = None,
+    efficiency: Efficiency = EFFICIENCY,
+) -> CostTable:
+    """Estimate what a profiler would measure for ``graph``.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    gpu : str
+        A name in `flexnet.cost.gpus.GPUS`.
+    n_server, big_gpu, parameter_parallel, attribute_parallel, max_local
+        As in `flexnet.cost.configs.measured_degrees`, which says what configs are in the table.
+    efficiency : Efficiency
+
+    Returns
+    -------
+    CostTable
+        One key for each measurement name with the times of the first operator that has it, as the original's
+        profiler does (model.cc:2250). Its times are those a measurement file can hold, so a written table reads
+        back the same.
+
+    Raises
+    ------
+    FlexNetError
+        If the GPU is unknown, or an operator other than an Embedding has no full data-parallel config.
+
+    Notes
+    -----
+    ``seconds = launches * launch + operations / (share * peak) + bytes / (share * bandwidth)``: the sum and not the
+    larger of the two, for kernels overlap them badly at their start and end. How well this does against published
+    times is in measurements/README.md; GPUs other than the A100 have not been compared.
+
+    With ``parameter_parallel`` a channel part of Linear reads its whole input and holds its share of the weights
+    (the original cut the input too), and the GPUs of a server share its batch as far as they divide it (the original
+    ignored ``big_gpu`` here, so its channel-split times do not compare with the others).
+    """
+    found = find_gpu(gpu)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local)
+    shapes = plan_shapes(graph, cuts)
+    by_key, by_shape = tables_of(
+        shapes,
+        {
+            (shape.name, degrees): _entry(part_of(shape.op, degrees, big_gpu), degrees, found, efficiency)
+            for shape in shapes
+            for degrees in shape.degrees
+        },
+    )
+    provenance = {
+        "generator": "flexnet roofline",
+        "model": graph.name,
+        "big_gpu": big_gpu,
+        "gpu": asdict(found),
+        "efficiency": asdict(efficiency),
+    }
+    return CostTable(
+        graph.batch_size,
+        n_server,
+        by_key,
+        True,
+        f"roofline {found.name}",
+        MappingProxyType(provenance),
+        by_shape,
+    )
+
+
+def part_seconds(op: Operator, parts: int, gpu: Gpu, efficiency: Efficiency = EFFICIENCY) -> tuple[float, float]:
+    """Estimated forward and backward seconds of one of ``parts`` pieces of the batch of ``op`` on one GPU."""
+    part, kind = largest_piece(op, parts), kind_of(op)
+    work, moved, irregular = kind.flops(part), kind.moved_bytes(part), kind.irregular_bytes(part)
+    seconds = []
+    for back, n_launch in enumerate(kind.launches(part)):
+        if kind.arithmetic is Arithmetic.CONVOLUTION:
+            n_product = 1 + back  # filter and data
+            run = n_product * _convolution(part, work.forward, moved.forward, bool(back), gpu, efficiency)
+        else:
+            on_tensor_cores = kind.arithmetic is Arithmetic.TENSOR
+            rate = _tensor_rate(gpu, efficiency) if on_tensor_cores else efficiency.compute * gpu.flops
+            bandwidth = efficiency.memory * gpu.memory_bandwidth
+            if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
+                bandwidth *= efficiency.cached
+            run = work[back] / rate + (moved[back] - irregular[back]) / bandwidth
+            run += irregular[back] / (efficiency.irregular * gpu.memory_bandwidth)
+            if kind.row_blocks and not back:
+                read = part.inputs[0].tensor
+                run += efficiency.row * read.volume / read.dims[0]
+        seconds.append(n_launch * efficiency.launch + run)
+    return seconds[0], seconds[1]
+
+
+def _convolution(op: Operator, work: float, moved: float, back: bool, gpu: Gpu, efficiency: Efficiency) -> float:
+    """Seconds of one product of a convolution, by the faster of two ways."""
+    read, written = op.inputs[0].tensor, op.outputs[0]
+    streamed = moved / (efficiency.memory * gpu.memory_bandwidth)
+    thin = op.weights[0].dims[2] < _THIN
+    plain = work / (efficiency.compute * gpu.flops * (efficiency.narrow if thin else 1.0)) + streamed
+    odd = any(size % 2 for size in (*read.dims[:2], *written.dims[:2]))
+    copied = ELEMENT_BYTES["float"] * (read.volume + written.volume)
+    if thin or gpu.tensor_flops <= gpu.flops or ((back or odd) and copied > efficiency.workspace):
+        return plain
+    return min(plain, work / _tensor_rate(gpu, efficiency) + efficiency.layout * streamed)
+
+
+def _tensor_rate(gpu: Gpu, efficiency: Efficiency) -> float:
+    if gpu.tensor_flops <= gpu.flops:
+        return efficiency.compute * gpu.flops
+    return efficiency.tensor * gpu.tensor_flops
+
+
+def _entry(part: Operator, degrees: tuple[int, ...], gpu: Gpu, efficiency: Efficiency) -> Entry:
+    forward, backward = part_seconds(part, 1, gpu, efficiency)
+    memory = kind_of(part).memory_bytes(part)
+    return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), memory)

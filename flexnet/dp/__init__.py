@@ -1,1 +1,0 @@
-"""Exact search by dynamic programming: cost tables, elimination, and what is built on them."""

@@ -1,1 +1,0 @@
-"""What leaves flexnet: task graph files, strategy files."""

@@ -1,0 +1,128 @@
+"""Files a user names, read and written: only regular files are read, what is written is there whole or not at all."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from flexnet.errors import FlexNetError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["check_writable", "printable", "read_object", "read_regular", "write_atomically"]
+
+
+def read_regular(path: Path) -> bytes:
+    """Contents of a regular file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, or is a directory, a pipe or a device.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is a pipe or a device; a regular file is needed", str(path))
+    return path.read_bytes()
+
+
+def read_object(path: Path, what: str = "") -> dict[str, Any]:
+    """The JSON object in a regular file.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What the file is, for errors.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be read or holds anything else.
+    """
+    name = f"{what} {path}".lstrip()
+    try:
+        found = orjson.loads(read_regular(path))
+    except OSError as error:
+        raise FlexNetError(f"cannot read {name}: {error.strerror or error}") from None
+    except orjson.JSONDecodeError as error:
+        raise FlexNetError(f"{name} is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise FlexNetError(f"{name} must be a JSON object")
+    return found
+
+
+def write_atomically(path: str | Path, data: "bytes | npt.NDArray[np.uint8]") -> None:
+    """Write a file under another name beside its place, then move it there.
+
+    What was there before stays until the new contents are complete; a link is followed, and a device or pipe
+    (``/dev/null``) is written to, not replaced.
+
+    Parameters
+    ----------
+    path : str or Path
+    data : bytes or uint8 (n_byte,)
+
+    Raises
+    ------
+    FlexNetError
+        If the directory is missing or not writable, the disk full, the name impossible.
+    """
+    target = Path(path)
+    part: Path | None = None
+    bytes_ = data if isinstance(data, bytes) else data.data
+    try:
+        target = Path(os.path.realpath(target))
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(bytes_)
+            return
+        part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+        with part.open("wb") as file:
+            file.write(bytes_)
+        part.replace(target)
+    except (OSError, ValueError) as error:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FlexNetError(f"cannot write {path}: {reason}") from None
+    except BaseException:
+        if part is not None:
+            part.unlink(missing_ok=True)
+        raise
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written.
+
+    Raises
+    ------
+    FlexNetError
+        If it is a directory, or its directory is missing or not writable.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FlexNetError(f"cannot write {path}: it is a directory; name a file")
+    try:
+        if target.exists() and not target.is_file():
+            if not os.access(target, os.W_OK):
+                raise PermissionError(None, "Permission denied")
+            return
+        if not target.parent.is_dir():
+            raise FlexNetError(f"cannot write {path}: there is no directory {target.parent}")
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def printable(word: str) -> str:
+    r"""Text that JSON can hold: bytes of a file name that are no text become escapes.
+
+    >>> printable("plan"), printable("\udcff")
+    ('plan', '\\udcff')
+    """
+    return word.encode("utf-8", "backslashreplace").decode()

@@ -1,1 +1,0 @@
-"""Compiled loops.  Kernels that call kernels of other files are compiled with `flexnet.kernels.jit.kernel`."""

@@ -1,0 +1,40 @@
+"""Cutting: how a size, a batch or a set of servers falls into equal parts, and a tensor with it."""
+
+from flexnet.model.graph import Operator, Tensor
+
+__all__ = ["aligned_split", "cut_tensor", "divisors"]
+
+
+def divisors(number: int, limit: int) -> list[int]:
+    """Divisors of ``number`` up to ``limit``, ascending.
+
+    >>> divisors(12, 6)
+    [1, 2, 3, 4, 6]
+    """
+    return [i for i in range(1, min(number, limit) + 1) if number % i == 0]
+
+
+def cut_tensor(tensor: Tensor, degrees: tuple[int, ...], split: tuple[int, ...]) -> Tensor:
+    """One part of a tensor; sizes that do not come out even are rounded down.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    degrees : tuple of int
+        A config of an operator: pieces per dimension of its output 0, innermost first, the batch last.
+    split : tuple of int
+        For each dimension of the tensor the dimension of the config that cuts it, -1 for none.
+
+    Examples
+    --------
+    >>> cut_tensor(Tensor((6, 5, 8)), (3, 1, 4), (-1, 1, 2)).dims
+    (6, 5, 2)
+    """
+    sizes = zip(tensor.dims, split, strict=True)
+    return Tensor(tuple(size if k < 0 else size // degrees[k] for size, k in sizes), tensor.dtype)
+
+
+def aligned_split(op: Operator, tensor: Tensor) -> tuple[int, ...]:
+    """The split of a tensor of ``op`` that is cut as output 0 is if it has its rank, else along the batch alone."""
+    rank = len(tensor.dims)
+    return tuple(range(rank)) if rank == op.rank else (*[-1] * (rank - 1), op.rank - 1)

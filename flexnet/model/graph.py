@@ -1,0 +1,149 @@
+"""Tensors, operators and model graphs: what a DNN is before anything is cut.
+
+Dimensions are innermost first (the original's Legion order): ``dims[0]`` is channel-like, ``dims[-1]`` the
+batch.  A user shape (N, C, H, W) is stored (W, H, C, N).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+from types import MappingProxyType
+
+__all__ = ["BINARY", "ELEMENT_BYTES", "UNARY", "ModelGraph", "OpType", "Operator", "Source", "Tensor"]
+
+ELEMENT_BYTES = MappingProxyType({"float": 4, "double": 8, "int32": 4, "int64": 8, "bool": 1})
+
+
+class OpType(IntEnum):
+    """Operator kinds, numbered as in the original (they are in measurement keys and task graph files)."""
+
+    CONV2D = 3
+    DROPOUT = 4
+    LINEAR = 5
+    BATCH_MATMUL = 6
+    POOL2D = 7
+    RELU = 13
+    IDENTITY = 14
+    SIGMOID = 15
+    TANH = 16
+    ELU = 17
+    FLAT = 18
+    SOFTMAX = 19
+    BATCH_NORM = 20
+    CONCAT = 21
+    SPLIT = 22
+    EMBEDDING = 23
+    GROUP_BY = 24
+    CACHE = 25
+    AGGREGATE = 26
+    AGGREGATE_SPEC = 27
+    RESHAPE = 28
+    REVERSE = 29
+    TRANSPOSE = 30
+    ADD = 31
+    MUL = 32
+    SUB = 43
+    DIV = 44
+    TOPK = 60
+    EXP = 64
+    GELU = 73
+    MULTI_HEAD_ATTENTION = 74
+    # What the original has no operator for; numbers of our own, far above its.
+    EINSUM = 1000
+    LSTM = 1001
+    LAYER_NORM = 1002
+    REDUCE_MEAN = 1003
+    STACK = 1004
+    UNSTACK = 1005
+    SOFTMAX_CROSS_ENTROPY = 1006
+
+
+BINARY = (OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV)
+"""Element-wise operators of two tensors."""
+
+UNARY = (OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU)
+"""Element-wise operators of one tensor; also the activations that other operators fuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A dense tensor; ``dims`` innermost first, batch last."""
+
+    dims: tuple[int, ...]
+    dtype: str = "float"
+
+    @property
+    def volume(self) -> int:
+        """Number of elements."""
+        return prod(self.dims)
+
+    @property
+    def n_byte(self) -> int:
+        """Bytes of its elements."""
+        return ELEMENT_BYTES[self.dtype] * self.volume
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes as users and PyTorch give them: outermost first, the batch first of all."""
+        return self.dims[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an operator's input comes from: output ``output`` of operator ``op``, or data if ``op`` is None."""
+
+    op: int | None
+    output: int
+    tensor: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One layer of the model.
+
+    Parameters
+    ----------
+    index : int
+        Position in the model, also creation order.
+    kind : int
+        Number of its kind in `flexnet.model.operators.OPERATORS`: an `OpType`, or one that a program added.
+    name : str
+        Unique name, ``<Type>_<guid>`` with guids from 100, as in strategy and task graph files.
+    key : str
+        Measurement name, equal for operators the original's profiler holds for the same.
+    inputs, outputs, weights
+        In the original's order (kernel before bias).
+    attrs : Mapping[str, int]
+        What shapes do not tell: kernel, stride, padding, heads, bag...
+    equation : str
+        Of an einsum, as numpy's, outermost dimension first: ``"bsd,de->bse"``; else empty.
+    """
+
+    index: int
+    kind: int
+    name: str
+    key: str
+    inputs: tuple[Source, ...]
+    outputs: tuple[Tensor, ...]
+    weights: tuple[Tensor, ...] = ()
+    attrs: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    equation: str = ""
+
+    @property
+    def rank(self) -> int:
+        """Rank of output 0, which is also the number of dimensions of its configs."""
+        return len(self.outputs[0].dims)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGraph:
+    """Operators in creation order; every input comes from an earlier operator or is data."""
+
+    name: str
+    batch_size: int
+    operators: tuple[Operator, ...]
+
+    def keys(self) -> tuple[str, ...]:
+        """Distinct measurement names in order of first appearance."""
+        return tuple(dict.fromkeys(op.key for op in self.operators))

@@ -1,0 +1,66 @@
+"""2-D convolution."""
+
+from collections.abc import Sequence
+
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.checks import activation_of, check_shape, whole_number
+from flexnet.model.operators.kind import Arithmetic, Layer, Passes, elements, tensor_bytes
+from flexnet.model.operators.windows import LARGEST, WindowKind, windows
+
+__all__ = ["Conv2D"]
+
+
+class Conv2D(WindowKind):
+    """A 2-D convolution with bias, in groups, optionally with a fused activation."""
+
+    number = OpType.CONV2D
+    name = "Conv2D"
+    label = "conv2d"
+    arithmetic = Arithmetic.CONVOLUTION
+
+    def layer(
+        self,
+        x: Tensor,
+        *,
+        out: int,
+        kernel: int | tuple[int, int],
+        stride: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        groups: int = 1,
+        activation: OpType | None = None,
+    ) -> Layer:
+        """(N, C, H, W) to (N, out, height, width) of `windows`; ``Conv2D_<kernel height>_<width>_<out>``."""
+        check_shape(self.label, x, "(N, C, H, W)")
+        w, h, channels, batch = x.dims
+        out, groups = whole_number("conv2d: out", out), whole_number("conv2d: groups", groups)
+        if channels % groups or out % groups:
+            raise FlexNetError(f"conv2d: groups is {groups}; it must divide the channels, {channels} in and {out} out")
+        (width, height), attrs = windows(self.label, (w, h), kernel, stride, padding)
+        kh, kw = attrs["kernel_h"], attrs["kernel_w"]
+        weights = [Tensor((kw, kh, channels // groups, out)), Tensor((out,))]
+        attrs |= {"groups": groups, "activation": activation_of(self.label, activation)}
+        return Layer(f"Conv2D_{kh}_{kw}_{out}", [Tensor((width, height, out, batch), x.dtype)], weights, attrs)
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward 2 y kh kw inC/groups, back twice."""
+        width, height, channels, _ = op.weights[0].dims
+        forward = 2 * op.outputs[0].volume * width * height * channels
+        return Passes(forward, 2 * forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + w + y, back 2 (x + w + y): filter, then data."""
+        forward = sum(tensor_bytes(op))
+        return Passes(forward, 2 * forward)
+
+    def launches(self, op: Operator) -> Passes:
+        """As of Linear."""
+        return Passes(3, 6)
+
+    def memory_bytes(self, op: Operator) -> int:
+        """4 (x + y + w): no gradients."""
+        return 4 * sum(elements(op))
+
+    def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
+        """Input and output."""
+        return [(op.inputs[0].tensor, LARGEST), (op.outputs[0], LARGEST)]

@@ -1,0 +1,51 @@
+"""Embedding tables."""
+
+from flexnet.model.graph import ELEMENT_BYTES, Operator, OpType, Tensor
+from flexnet.model.operators.checks import check_indices, check_shape, whole_number
+from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+
+__all__ = ["Embedding", "row_bytes"]
+
+
+class Embedding(OperatorKind):
+    """A sum-aggregated embedding bag: the table is never cut, one GPU looks up all samples."""
+
+    number = OpType.EMBEDDING
+    name = "Embedding"
+    label = "embedding"
+    whole = True
+
+    def layer(self, x: Tensor, *, entries: int, out: int) -> Layer:
+        """(N, bag) indices to (N, out); ``Embed_<entries>x<out>``."""
+        check_shape(self.label, x, "(N, bag)")
+        check_indices(self.label, x)
+        bag, batch = x.dims
+        entries, out = whole_number("embedding: entries", entries), whole_number("embedding: out", out)
+        return Layer(f"Embed_{entries}x{out}", [Tensor((out, batch))], [Tensor((out, entries))], {"bag": bag})
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward samples bag out, back the same."""
+        forward = op.inputs[0].tensor.volume * op.outputs[0].dims[0]
+        return Passes(forward, forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward indices, looked-up rows and y; back the rows twice (read, add)."""
+        x, y, _ = tensor_bytes(op)
+        rows = self.irregular_bytes(op)
+        return Passes(x + rows.forward + y, x + rows.backward + y)
+
+    def irregular_bytes(self, op: Operator) -> Passes:
+        """The looked-up rows."""
+        return row_bytes(op)
+
+    def memory_bytes(self, op: Operator) -> int:
+        """16 x + 8 y + 8 w: indices have 8 bytes."""
+        x, y, w = elements(op)
+        return 16 * x + 8 * y + 8 * w
+
+
+def row_bytes(op: Operator) -> Passes:
+    """Bytes of the rows an operator takes, as wide as its output, one for each element of input 0; back twice."""
+    width = op.outputs[0].volume // op.outputs[0].dims[-1]
+    once = ELEMENT_BYTES["float"] * op.inputs[0].tensor.volume * width
+    return Passes(once, 2 * once)

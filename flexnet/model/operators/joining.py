@@ -1,0 +1,98 @@
+"""Operators that join tensors or take them apart, and compute nothing."""
+
+from collections.abc import Sequence
+
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.checks import check_axis, whole_number
+from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+
+__all__ = ["Concat", "Split", "Stack", "Unstack"]
+
+
+class _Copy(OperatorKind):
+    def flops(self, op: Operator) -> Passes:
+        """None."""
+        return Passes(0, 0)
+
+
+class Concat(_Copy):
+    """Tensors joined along an axis, which is counted with the batch as 0."""
+
+    number = OpType.CONCAT
+    name = "Concat"
+    label = "concat"
+
+    def layer(self, first: Tensor, *others: Tensor, axis: int) -> Layer:
+        """Equal but for the size along ``axis``; ``Concat_<axis>``."""
+        axis = check_axis("concat: axis", axis, len(first.dims))
+        k = len(first.dims) - 1 - axis
+        for x in others:
+            if x.dims[:k] + x.dims[k + 1 :] != first.dims[:k] + first.dims[k + 1 :]:
+                raise FlexNetError(
+                    f"concat cannot join tensors of shapes {first.shape} and {x.shape} along axis {axis}; "
+                    "all other sizes must agree"
+                )
+        dims = (*first.dims[:k], sum(x.dims[k] for x in (first, *others)), *first.dims[k + 1 :])
+        return Layer(f"Concat_{axis}", [Tensor(dims, first.dtype)], attrs={"axis": axis})
+
+    def launches(self, op: Operator) -> Passes:
+        """One for each input."""
+        return Passes(len(op.inputs), len(op.inputs))
+
+    def spatial(self, op: Operator) -> bool:
+        """Where channels are joined."""
+        return op.attrs["axis"] == 1
+
+
+class Split(_Copy):
+    """A tensor taken apart along an axis, which is counted with the batch as 0."""
+
+    number = OpType.SPLIT
+    name = "Split"
+    label = "split"
+
+    def layer(self, x: Tensor, *, sizes: Sequence[int], axis: int) -> Layer:
+        """Pieces of these sizes; ``Split_<axis>``, where the original counts the innermost axis as 0."""
+        axis = check_axis("split: axis", axis, len(x.dims))
+        k = len(x.dims) - 1 - axis
+        sizes = [whole_number("split: a size", size) for size in sizes]
+        if sum(sizes) != x.dims[k]:
+            raise FlexNetError(f"split: sizes are {sizes}; they must add up to {x.dims[k]}, the size along axis {axis}")
+        return Layer(f"Split_{k}", [Tensor((*x.dims[:k], size, *x.dims[k + 1 :]), x.dtype) for size in sizes])
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + y, back the same."""
+        x, y, _ = tensor_bytes(op)
+        return Passes(x + y, x + y)
+
+    def memory_bytes(self, op: Operator) -> int:
+        """4 (x + y): no gradients."""
+        return 4 * sum(elements(op))
+
+
+class Stack(_Copy):
+    """Equal tensors put side by side along a new outermost dimension."""
+
+    number = OpType.STACK
+    name = "Stack"
+    label = "stack"
+
+    def layer(self, *inputs: Tensor) -> Layer:
+        """Any one shape; ``Stack_<inputs>``."""
+        if len({x.dims for x in inputs}) != 1:
+            raise FlexNetError(f"stack needs equal shapes; got {', '.join(str(x.shape) for x in inputs)}")
+        return Layer(f"Stack_{len(inputs)}", [Tensor((*inputs[0].dims, len(inputs)), inputs[0].dtype)])
+
+
+class Unstack(_Copy):
+    """A tensor taken apart along its outermost dimension."""
+
+    number = OpType.UNSTACK
+    name = "Unstack"
+    label = "unstack"
+
+    def layer(self, x: Tensor) -> Layer:
+        """Any shape; ``Unstack_<outputs>``."""
+        *inner, count = x.dims
+        return Layer(f"Unstack_{count}", [Tensor(tuple(inner), x.dtype)] * count)

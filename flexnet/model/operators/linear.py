@@ -1,0 +1,68 @@
+"""Linear layers: the one kind of the original that may be cut along its output channels."""
+
+from collections.abc import Mapping, Sequence
+
+from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.checks import activation_of, check_shape, whole_number
+from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+
+__all__ = ["Linear"]
+
+_LARGEST = 2**31 - 1  # bytes of a tensor that cuDNN's activations take
+_LIMITED = (OpType.RELU, OpType.SIGMOID, OpType.TANH)
+
+
+class Linear(OperatorKind):
+    """A linear layer over the innermost dimension, optionally with a bias and a fused activation.
+
+    A part of its channels reads the whole input and holds its share of the weights.
+    """
+
+    number = OpType.LINEAR
+    name = "Dense"
+    label = "dense"
+    channel_parallel = True
+
+    def layer(self, x: Tensor, *, out: int, bias: bool = True, activation: OpType | None = None) -> Layer:
+        """(N, F) to (N, out), (N, S, F) to (N, S, out); ``Dense_<F>_<out>``."""
+        check_shape(self.label, x, "(N, F)", "(N, S, F)", hint="; flat makes (N, F) of an image")
+        fan_in, *rest = x.dims
+        out, fused = whole_number("dense: out", out), activation_of(self.label, activation)
+        weights = [Tensor((fan_in, out))] + ([Tensor((out,))] if bias else [])
+        return Layer(f"Dense_{fan_in}_{out}", [Tensor((out, *rest), x.dtype)], weights, {"activation": fused})
+
+    def details(self, op: Operator) -> Mapping[str, int]:
+        """Attributes, and how many weights there are: one more with a bias."""
+        return {**op.attrs, "weights": len(op.weights)}
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward 2 x out, back twice."""
+        forward = 2 * op.inputs[0].tensor.volume * op.outputs[0].dims[0]
+        return Passes(forward, 2 * forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + w + y, back 3 x + 3 w + 2 y: weights' gradient, then inputs', both added to what is there."""
+        x, y, w = tensor_bytes(op)
+        return Passes(x + w + y, 3 * x + 3 * w + 2 * y)
+
+    def launches(self, op: Operator) -> Passes:
+        """Product, bias, activation; back: activation, weights, bias (two steps), inputs, and a sum."""
+        return Passes(3, 6)
+
+    def memory_bytes(self, op: Operator) -> int:
+        """8 (x + y + in out + out): the bias is counted also where there is none."""
+        x, y, _ = elements(op)
+        fan_in, out = op.inputs[0].tensor.dims[0], op.outputs[0].dims[0]
+        return 8 * (x + y + fan_in * out + out)
+
+    def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
+        """The output, where cuDNN computes the activation."""
+        return [(op.outputs[0], _LARGEST)] if op.attrs.get("activation", 0) in _LIMITED else []
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """A part of the channels needs the whole input; model.cc:798 cuts it."""
+        return (-1, *range(1, op.rank))
+
+    def weight_split(self, op: Operator, i: int) -> int:
+        """Kernel and bias are cut as the channels."""
+        return 0

@@ -1,0 +1,72 @@
+"""Operators that put the elements of one tensor in another shape or order, and compute nothing."""
+
+from collections.abc import Sequence
+from math import prod
+
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.checks import check_axis, check_shape, whole_number
+from flexnet.model.operators.kind import Layer, OperatorKind, Passes
+
+__all__ = ["Flat", "Reshape", "Reverse", "Transpose"]
+
+
+class _Reordering(OperatorKind):
+    def flops(self, op: Operator) -> Passes:
+        """None."""
+        return Passes(0, 0)
+
+
+class Flat(_Reordering):
+    """Everything but the batch in one dimension."""
+
+    number = OpType.FLAT
+    name = "Flat"
+    label = "flat"
+
+    def layer(self, x: Tensor) -> Layer:
+        """Any shape; ``Flat``."""
+        *inner, batch = x.dims
+        return Layer("Flat", [Tensor((prod(inner), batch), x.dtype)])
+
+
+class Reshape(_Reordering):
+    """The same elements in another shape."""
+
+    number = OpType.RESHAPE
+    name = "Reshape"
+    label = "reshape"
+
+    def layer(self, x: Tensor, *, shape: Sequence[int]) -> Layer:
+        """``Reshape_<size>x<size>...``, outermost first."""
+        shape = tuple(whole_number("reshape: a size", size) for size in shape)
+        output = Tensor(tuple(reversed(shape)), x.dtype)
+        if output.volume != x.volume:
+            raise FlexNetError(f"cannot reshape {x.shape} to {shape}: sizes differ")
+        return Layer("Reshape_" + "x".join(map(str, shape)), [output])
+
+
+class Transpose(_Reordering):
+    """The two innermost dimensions exchanged."""
+
+    number = OpType.TRANSPOSE
+    name = "Transpose"
+    label = "transpose"
+
+    def layer(self, x: Tensor) -> Layer:
+        """(N, S, F) to (N, F, S); ``Transpose``."""
+        check_shape(self.label, x, "(N, S, F)", "(N, C, H, W)")
+        return Layer("Transpose", [Tensor((x.dims[1], x.dims[0], *x.dims[2:]), x.dtype)])
+
+
+class Reverse(_Reordering):
+    """The elements along an axis, which is counted with the batch as 0, from the last to the first."""
+
+    number = OpType.REVERSE
+    name = "Reverse"
+    label = "reverse"
+
+    def layer(self, x: Tensor, *, axis: int) -> Layer:
+        """Any shape; ``Reverse_<axis>``, where the original counts the innermost axis as 0, and so does ``attrs``."""
+        k = len(x.dims) - 1 - check_axis("reverse: axis", axis, len(x.dims))
+        return Layer(f"Reverse_{k}", [x], attrs={"axis": k})

@@ -1,0 +1,39 @@
+"""Softmax, by itself and with the loss behind it."""
+
+from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.kind import Layer, OperatorKind, Passes, tensor_bytes
+
+__all__ = ["CrossEntropy", "Softmax"]
+
+
+class _Softmax(OperatorKind):
+    def layer(self, x: Tensor) -> Layer:
+        """Any shape; the key is the name."""
+        return Layer(self.name, [x])
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward 4 x, back the same."""
+        forward = 4 * op.inputs[0].tensor.volume
+        return Passes(forward, forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + y, back the same: the original copies."""
+        x, y, _ = tensor_bytes(op)
+        return Passes(x + y, x + y)
+
+
+class Softmax(_Softmax):
+    """Softmax over the innermost dimension."""
+
+    number = OpType.SOFTMAX
+    name = "Softmax"
+    label = "softmax"
+    row_blocks = True
+
+
+class CrossEntropy(_Softmax):
+    """Softmax over the innermost dimension and its cross entropy with the labels."""
+
+    number = OpType.SOFTMAX_CROSS_ENTROPY
+    name = "CrossEntropy"
+    label = "cross_entropy"

@@ -1,0 +1,225 @@
+"""Model settings: frozen dataclasses whose fields are the original's flags, with the original's defaults."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Generic, TypeVar
+
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import ModelGraph
+
+__all__ = ["Flag", "ModelSpec", "NoSettings", "Value", "check_positive", "flags_of", "option"]
+
+Value = int | float | str | tuple[int, ...]
+Settings = TypeVar("Settings")
+
+_DASH_LIST = re.compile(r"[0-9]+(-[0-9]+)*")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_KINDS: dict[type, str] = {int: "int", float: "float", str: "str", tuple: "int list"}
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a word",
+    "int list": "whole numbers joined by dashes, as in 512-256-64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A long flag of a model's command line.
+
+    Parameters
+    ----------
+    name : str
+        As the original spells it, e.g. ``--arch-mlp-bot``, ``--unum_per_table``.
+    default : int, float, str or tuple of int
+        Its type is the flag's type.
+    help : str
+        One line.
+    effective : bool
+        Whether the flag changes anything here; the others are accepted so that old command lines work.
+    """
+
+    name: str
+    default: Value
+    help: str
+    effective: bool = True
+
+    @property
+    def kind(self) -> str:
+        """One of ``int``, ``float``, ``str``, ``int list`` (integers joined by dashes)."""
+        return _KINDS[type(self.default)]
+
+    @property
+    def dest(self) -> str:
+        """The flag as a Python name; also its field in the settings.
+
+        >>> Flag("--arch-mlp-bot", (4, 2), "").dest
+        'arch_mlp_bot'
+        """
+        return self.name.removeprefix("--").replace("-", "_")
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other spellings: dashes where the original has underscores.
+
+        >>> Flag("--unum_per_table", 2, "").aliases
+        ('--unum-per-table',)
+        """
+        dashed = self.name.replace("_", "-")
+        return () if dashed == self.name else (dashed,)
+
+    @property
+    def default_text(self) -> str:
+        """The default as a user would type it.
+
+        >>> Flag("--arch-mlp-bot", (4, 2), "").default_text
+        '4-2'
+        """
+        return _as_text(self.default)
+
+    def parse(self, value: object) -> Value:
+        """Return ``value`` (text, or already of the flag's type) as the flag's type.
+
+        >>> Flag("--arch-mlp-bot", (4, 2), "").parse("1024-512")
+        (1024, 512)
+
+        Raises
+        ------
+        FlexNetError
+            If the value is malformed.
+        """
+        parsed = _parse(self.kind, value)
+        if parsed is None:
+            raise FlexNetError(f"{self.name} is {value!r}; it must be {_EXPECTED[self.kind]}")
+        return parsed
+
+
+def option(default: Value, help: str, *, name: str | None = None) -> Any:
+    """Make a settings field that is also a flag; ``name`` where the flag is not the field's name with dashes."""
+    return field(default=default, metadata={"help": help, "flag": name})
+
+
+def flags_of(settings: type) -> tuple[Flag, ...]:
+    """Return the flags of a settings class, in field order."""
+    flags = []
+    for item in fields(settings):
+        if item.default is MISSING:
+            raise TypeError(f"{settings.__name__}.{item.name} has no default")
+        flags.append(Flag(_flag_name(item.name, item.metadata), item.default, item.metadata["help"]))
+    return tuple(flags)
+
+
+def check_positive(settings: Any, *names: str) -> None:
+    """Check that the fields ``names`` are at least 1, and of lists every entry; no names means all fields.
+
+    Raises
+    ------
+    FlexNetError
+        Naming the flag, its value and the rule.
+    """
+    for item in fields(settings):
+        if names and item.name not in names:
+            continue
+        value = getattr(settings, item.name)
+        flag = _flag_name(item.name, item.metadata)
+        if isinstance(value, tuple) and min(value, default=0) < 1:
+            raise FlexNetError(f"{flag} is {_as_text(value)!r}; it must list sizes of at least 1, as in 512-256-64")
+        if isinstance(value, int) and value < 1:
+            raise FlexNetError(f"{flag} is {value}; it must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """Settings of a model that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec(Generic[Settings]):
+    """A model a user can name.
+
+    Parameters
+    ----------
+    name : str
+        Its name here, e.g. ``dlrm``.
+    summary : str
+        One line.
+    settings : type
+        Frozen dataclass of what can be set, `NoSettings` for nothing; its fields are made by `option` and are the
+        model's flags on the command line.
+    make : callable
+        Pure function from settings and global batch size to the model.
+    program : str
+        The original's program, e.g. ``dlrmsim``; none for a model of one's own.
+    ignored : tuple of Flag
+        Flags of the original without effect.
+    """
+
+    name: str
+    summary: str
+    settings: type[Settings]
+    make: Callable[[Settings, int], ModelGraph]
+    program: str = ""
+    ignored: tuple[Flag, ...] = ()
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """All flags: those with an effect, then those without."""
+        return (*flags_of(self.settings), *self.ignored)
+
+    def build(self, values: Mapping[str, object], batch_size: int) -> ModelGraph:
+        """Build the model.
+
+        Parameters
+        ----------
+        values : mapping
+            Flag name (or alias) to text or value; flags that are absent or None have their default.
+        batch_size : int
+            Global batch, samples.
+
+        Raises
+        ------
+        FlexNetError
+            If a flag is unknown, or its value malformed or out of range.
+        """
+        known = {spelling: flag for flag in self.flags for spelling in (flag.name, *flag.aliases)}
+        chosen = {}
+        for name, value in values.items():
+            if name not in known:
+                allowed = ", ".join(flag.name for flag in self.flags) or "none"
+                raise FlexNetError(f"model {self.name} has no flag {name}; its flags are: {allowed}")
+            if value is None:
+                continue
+            parsed = known[name].parse(value)
+            if known[name].effective:
+                chosen[known[name].dest] = parsed
+        return self.make(self.settings(**chosen), batch_size)
+
+
+def _flag_name(field_name: str, metadata: Mapping[str, Any]) -> str:
+    return metadata["flag"] or "--" + field_name.replace("_", "-")
+
+
+def _as_text(value: Value) -> str:
+    return "-".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _parse(kind: str, value: object) -> Value | None:
+    """Return the value of a flag of this kind, None if it is none."""
+    if kind == "str":
+        return value if isinstance(value, str) else None
+    if kind == "int list" and isinstance(value, (tuple, list)):
+        return tuple(value) if all(type(size) is int for size in value) else None
+    if not isinstance(value, (int, float, str)) or isinstance(value, bool):
+        return None
+    try:
+        if kind == "int list":
+            text = str(value)
+            return tuple(int(size) for size in text.split("-")) if _DASH_LIST.fullmatch(text) else None
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+            return None
+        if kind == "int":
+            return None if isinstance(value, float) else int(value)
+        return float(value)
+    except ValueError:
+        return None

@@ -1,0 +1,70 @@
+"""What a strategy asks of the network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.plan.arrays import TaskArrays
+from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
+
+__all__ = ["Demand", "demand_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """Bytes an iteration moves between servers.
+
+    Parameters
+    ----------
+    n_server : int
+    model_parallel : float64 (n_server, n_server)
+        Bytes per ordered server pair (source, target).
+    allreduce : mapping of int to float
+        Group size -> bytes of the reduced tensors, summed over the all-reduces of that group size, before any factor
+        for what a ring moves.
+
+    Raises
+    ------
+    FlexNetError
+        If shapes or values are impossible.
+    """
+
+    n_server: int
+    model_parallel: npt.NDArray[np.float64]
+    allreduce: Mapping[int, float]
+
+    def __post_init__(self) -> None:
+        n = self.n_server
+        if n < 1:
+            raise FlexNetError(f"a demand of {n} servers; at least 1 is needed")
+        if self.model_parallel.shape != (n, n):
+            raise FlexNetError(
+                f"the model-parallel demand has shape {self.model_parallel.shape}; expected is ({n}, {n})"
+            )
+        if not (self.model_parallel.min() >= 0 and self.model_parallel.max() < np.inf):
+            raise FlexNetError(
+                "the model-parallel demand has negative or infinite bytes; expected are finite bytes >= 0"
+            )
+        for size, volume in self.allreduce.items():
+            if not 1 <= size <= n:
+                raise FlexNetError(f"an all-reduce over {size} servers; group sizes are 1 to {n}")
+            if not 0 <= volume < float("inf"):
+                raise FlexNetError(f"all-reduces over {size} servers of {volume} bytes; expected are finite bytes >= 0")
+
+
+def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
+    """Bytes per ordered server pair (transfers) and per group size (all-reduces, as the tensor's bytes).
+
+    The original counts the same when a task is created (network.cc:1718).
+    """
+    comm = tasks.kind == NOMINAL_COMM
+    weighed = np.bincount(tasks.place[comm], weights=tasks.bytes[comm], minlength=n_server * n_server)
+    pairs = weighed.astype(np.float64, copy=False)
+    reduce_ = tasks.kind == ALLREDUCE
+    sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
+    volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
+    groups = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
+    return Demand(n_server, pairs.reshape(n_server, n_server), groups)

@@ -1,0 +1,206 @@
+"""`Network`: a topology with speeds and chosen routes, as simulation kernels want it."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.network.topology import Topology, adjacency
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Network", "Routes", "connect", "gbps_text", "us_text"]
+
+Routes = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+"""``(route_ptr, route)`` of a `Network`."""
+
+MAX_BANDWIDTH = 1e200
+"""Bytes/s of one link: whatever number of them run in parallel, their sum is a number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """A topology with speeds and chosen routes, as simulation kernels want it.
+
+    Parameters
+    ----------
+    topology : Topology
+    link_bandwidth : float
+        Bytes/s of one link, each way; of the narrowest where they differ.
+    latency : float
+        Seconds per hop; of the fastest where they differ.
+    link_from, link_to : int32 (n_link,)
+        Directed links in ascending (from, to); parallel links are one fat pipe.
+    bandwidth : float64 (n_link,)
+        Bytes/s of all parallel links together.
+    extra_latency : float64 (n_link,) or (0,)
+        Seconds of every link above ``latency``; empty where there are none.
+    link_id : int32 (n_node, n_node)
+        Link of an ordered pair of nodes, -1 where there is none.
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+        Link ids of the one route of the ordered pair ``p = src * n_server + dst`` are
+        ``route[route_ptr[p]:route_ptr[p + 1]]``; empty for ``src == dst``.
+    ring_ptr : int32 (n_server + 2,)
+        Rings of group size g are ``ring_ptr[g]:ring_ptr[g + 1]``; none: its collectives follow routes.
+    ring_hops : int32 (n_ring + 1,)
+    ring_links : int32
+        Links that ring r's flow of member server m takes are ``ring_links[ring_hops[r] + m * h:][:h]``, with
+        ``h = (ring_hops[r + 1] - ring_hops[r]) // n_server``.  A ring with hops (a, b, c) is walked b, c, a: the
+        original rotates the list by one.
+    """
+
+    topology: Topology
+    link_bandwidth: float
+    latency: float
+    link_from: npt.NDArray[np.int32]
+    link_to: npt.NDArray[np.int32]
+    bandwidth: npt.NDArray[np.float64]
+    extra_latency: npt.NDArray[np.float64]
+    link_id: npt.NDArray[np.int32]
+    route_ptr: npt.NDArray[np.int32]
+    route: npt.NDArray[np.int32]
+    ring_ptr: npt.NDArray[np.int32]
+    ring_hops: npt.NDArray[np.int32]
+    ring_links: npt.NDArray[np.int32]
+
+    def with_routes(self, routes: Routes) -> "Network":
+        """The same links and rings with other routes (``(route_ptr, route)``); nothing else is computed again.
+
+        Raises
+        ------
+        FlexNetError
+            If the routes are not for this network.
+        """
+        route_ptr, route = _checked_routes(self.topology, len(self.link_from), routes)
+        return replace(self, route_ptr=route_ptr, route=route)
+
+    def to_networkx(self) -> "nx.Graph":
+        """The topology as a networkx graph, every link with its bandwidth and latency; routes are left out."""
+        return self.topology.to_networkx(self.link_bandwidth, self.latency)
+
+
+def connect(topology: Topology, link_bandwidth: float, latency: float, routes: Routes) -> Network:
+    """Give a topology speeds and routes.
+
+    Parameters
+    ----------
+    topology : Topology
+    link_bandwidth : float
+        Bytes/s of one link, each way.
+    latency : float
+        Seconds per hop.  A topology with speeds of its own has those instead of these two.
+    routes : (route_ptr, route)
+        From `flexnet.network.routes`.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    FlexNetError
+        If a speed is out of range, the routes are not for this topology, or a ring needs a link that is missing.
+    """
+    if not 0 < link_bandwidth < MAX_BANDWIDTH:
+        raise FlexNetError(
+            f"the link bandwidth is {link_bandwidth} bytes/s; it must be above 0 and below {MAX_BANDWIDTH:g}"
+        )
+    if not 0 <= latency < float("inf"):
+        raise FlexNetError(f"the latency of a hop is {latency} s; it must be 0 or more")
+    n_node = len(topology.links)
+    _, link_from, link_to = adjacency(topology.links)
+    link_id = np.full((n_node, n_node), -1, np.int32)
+    link_id[link_from, link_to] = np.arange(len(link_from), dtype=np.int32)
+    bandwidth = topology.links[link_from, link_to].astype(np.float64) * link_bandwidth
+    extra = np.zeros(0)
+    if topology.speeds is not None and len(link_from):
+        bandwidth = topology.speeds.bandwidth[link_from, link_to]
+        link_bandwidth = float((bandwidth / topology.links[link_from, link_to]).min())
+        latencies = topology.speeds.latency[link_from, link_to]
+        latency = float(latencies.min())
+        extra = latencies - latency if (latencies > latency).any() else extra
+    route_ptr, route = _checked_routes(topology, len(link_from), routes)
+    ring_ptr, ring_hops, ring_links = _ring_links(topology, link_id)
+    return Network(
+        topology=topology,
+        link_bandwidth=link_bandwidth,
+        latency=latency,
+        link_from=link_from,
+        link_to=link_to,
+        bandwidth=bandwidth,
+        extra_latency=extra,
+        link_id=link_id,
+        route_ptr=route_ptr,
+        route=route,
+        ring_ptr=ring_ptr,
+        ring_hops=ring_hops,
+        ring_links=ring_links,
+    )
+
+
+def gbps_text(network: Network) -> str:
+    """Bandwidth of its links, Gbps; from the narrowest to the widest if they differ."""
+    least = network.link_bandwidth * 8e-9
+    if network.topology.speeds is None:
+        return f"{least:g}"
+    each = network.bandwidth / network.topology.links[network.link_from, network.link_to]
+    widest = float(each.max()) * 8e-9
+    return f"{least:g}" if widest <= least * (1 + 1e-9) else f"{least:g} to {widest:g}"
+
+
+def us_text(network: Network) -> str:
+    """Latency of its links, microseconds; from the fastest to the slowest if they differ."""
+    least, extra = network.latency * 1e6, float(network.extra_latency.max(initial=0.0)) * 1e6
+    return f"{least + extra:g}" if not extra else f"{least:g} to {least + extra:g}"
+
+
+def _ring_links(
+    topology: Topology, link_id: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    n = topology.n_server
+    ring_ptr = np.zeros(n + 2, np.int32)
+    if not topology.rings:
+        return ring_ptr, np.zeros(1, np.int32), np.zeros(0, np.int32)
+    walks = []  # rotated hop lists, by group size
+    for size in sorted(topology.rings):
+        if not 1 <= size <= n:
+            raise FlexNetError(f"{topology.name}: rings for groups of {size}; group sizes are 1 to {n}")
+        ring_ptr[size + 1] = len(topology.rings[size])
+        walks += [ring[1:] + ring[:1] for ring in topology.rings[size]]
+    ring_ptr = np.cumsum(ring_ptr, dtype=np.int32)
+    hops, starts = [], []  # one entry per (ring, hop): the jump, and the jumps walked before it
+    for walk in walks:
+        walked = 0
+        for hop in walk:
+            hops.append(hop)
+            starts.append(walked)
+            walked += hop
+    server = (np.arange(n)[:, None] + np.array(starts, np.int64)) % n
+    links = link_id[server, (server + np.array(hops, np.int64)) % n]  # (n_server, sum of hops)
+    if links.size and links.min() < 0:
+        m, column = np.argwhere(links < 0)[0]
+        raise FlexNetError(
+            f"{topology.name}: a ring hops by {hops[column]} from server {server[m, column]}, where there is no link"
+        )
+    lengths = np.array([0] + [len(walk) for walk in walks], np.int64)
+    ends = np.cumsum(lengths).tolist()
+    blocks = [links[:, begin:end].ravel() for begin, end in pairwise(ends)]
+    return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
+
+
+def _checked_routes(topology: Topology, n_link: int, routes: Routes) -> Routes:
+    route_ptr, route = routes
+    n_pair = topology.n_server**2
+    if len(route_ptr) != n_pair + 1 or route_ptr[-1] != len(route):
+        raise FlexNetError(
+            f"{topology.name}: routes of {len(route_ptr) - 1} ordered server pairs; expected are {n_pair} for "
+            f"{topology.n_server} servers"
+        )
+    if len(route) and not (route.min() >= 0 and route.max() < n_link):
+        raise FlexNetError(f"{topology.name}: routes use links {route.min()} to {route.max()} of {n_link} links")
+    return route_ptr.astype(np.int32, copy=False), route.astype(np.int32, copy=False)

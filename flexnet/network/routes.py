@@ -1,0 +1,159 @@
+"""One route per ordered server pair, as ``(route_ptr, route)`` of `flexnet.network.network.Network`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.network import kernels
+from flexnet.network.coinchange import coin_table
+from flexnet.network.network import Routes
+from flexnet.network.topology import Topology, adjacency
+from flexnet.plan.semantics import Semantics
+
+__all__ = ["all_shortest_paths", "circulant_coins", "coin_change_routes", "routes_for", "shortest_routes"]
+
+
+def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generator) -> Routes:
+    """Routes as the semantics choose them.
+
+    Coin change where `Semantics.coin_change_routes` is set and all links are those of regular rings (TopoOpt Alg. 1,
+    step 4); random shortest paths everywhere else.
+
+    Parameters
+    ----------
+    topology : Topology
+    semantics : Semantics
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+    """
+    if semantics.coin_change_routes and topology.rings:
+        coins = circulant_coins(topology)
+        if coins:
+            return coin_change_routes(topology, coins, rng)
+    return shortest_routes(topology, rng)
+
+
+def shortest_routes(topology: Topology, rng: np.random.Generator) -> Routes:
+    """The direct link where there is one, else one of the shortest paths at random.
+
+    The original (network.cc:256) searches breadth first in random order for every pair; we search once per server
+    and then draw each pair's next hops uniformly and independently, which is the distribution of `all_shortest_paths`.
+
+    Parameters
+    ----------
+    topology : Topology
+    rng : numpy.random.Generator
+        One number is drawn.
+
+    Returns
+    -------
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+        Link ids; none for unreachable pairs, which `Topology.check` refuses.
+    """
+    ptr, _, link_to = adjacency(topology.links)
+    route_ptr, route = kernels.shortest(ptr, link_to, topology.n_server, int(rng.integers(1, 1 << 32)))
+    return route_ptr, route
+
+
+def coin_change_routes(topology: Topology, coins: Sequence[int], rng: np.random.Generator) -> Routes:
+    """Walk the difference of server ids coin by coin: a shortest path, and equal load on all links of a jump.
+
+    Parameters
+    ----------
+    topology : Topology
+        Every server must have a link by every coin.
+    coins : sequence of int
+        Jumps 1..n_server-1; see `circulant_coins`.
+    rng : numpy.random.Generator
+        One number is drawn.
+
+    Returns
+    -------
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+
+    Raises
+    ------
+    FlexNetError
+        If a coin has no links, or the coins do not reach every server.
+    """
+    n = topology.n_server
+    server = np.arange(n)
+    jumps = np.array(sorted(coins), np.int64)
+    missing = topology.links[server[:, None], (server[:, None] + jumps) % n] == 0
+    if missing.any():
+        source, coin = np.argwhere(missing)[0]
+        raise FlexNetError(f"{topology.name}: no link from server {source} by the jump {jumps[coin]} to route over")
+    table = coin_table(n, jumps.tolist(), rng)
+    link_id = np.cumsum(topology.links > 0, dtype=np.int32).reshape(topology.links.shape) - np.int32(1)
+    route_ptr, route = kernels.coin_routes(table.n_coin, table.last, link_id)
+    return route_ptr, route
+
+
+def circulant_coins(topology: Topology) -> tuple[int, ...]:
+    """Jumps whose links every server has alike, if those are all links there are; none otherwise.
+
+    >>> from flexnet.network.topologies.full_mesh import full_mesh
+    >>> circulant_coins(full_mesh(4))
+    (1, 2, 3)
+    """
+    links = topology.links
+    if topology.n_switch or (links[1:, 1:] != links[:-1, :-1]).any() or (links[1:, 0] != links[:-1, -1]).any():
+        return ()
+    return tuple(np.flatnonzero(links[0]).tolist())
+
+
+def all_shortest_paths(
+    topology: Topology, source: int, target: int, limit: int = 1024
+) -> list[tuple[tuple[int, ...], float]]:
+    """Equal-cost paths between two servers and the probability of each when every hop chooses uniformly (ECMP).
+
+    Parameters
+    ----------
+    topology : Topology
+    source, target : int
+        Servers.
+    limit : int
+        Keep the first ``limit`` paths in ascending order of node ids; their probabilities then sum to less than 1.
+
+    Returns
+    -------
+    list of (path, probability)
+        Paths are node ids from source to target; empty if there is none.
+
+    Raises
+    ------
+    FlexNetError
+        If source or target is not a server.
+
+    >>> from flexnet.network.topologies.fattree import fat_tree
+    >>> all_shortest_paths(fat_tree(4), 0, 3)
+    [((0, 4, 3), 1.0)]
+    """
+    for server in (source, target):
+        if not 0 <= server < topology.n_server:
+            raise FlexNetError(
+                f"{topology.name}: there is no server {server}; servers are 0 to {topology.n_server - 1}"
+            )
+    ptr, _, link_to = adjacency(topology.links)
+    left: npt.NDArray[np.int32] = np.empty(len(topology.links), np.int32)
+    kernels.hops_from(ptr, link_to, target, left, np.empty(len(left), np.int32))
+    paths: list[tuple[tuple[int, ...], float]] = []
+    stack: list[tuple[tuple[int, ...], float]] = [((source,), 1.0)] if left[source] >= 0 else []
+    while stack and len(paths) < limit:
+        path, probability = stack.pop()
+        node = path[-1]
+        if node == target:
+            paths.append((path, probability))
+            continue
+        neighbors = link_to[ptr[node] : ptr[node + 1]]
+        nearer = neighbors[left[neighbors] == left[node] - 1].tolist()
+        stack += [((*path, other), probability / len(nearer)) for other in reversed(nearer)]
+    return paths

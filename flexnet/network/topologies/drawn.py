@@ -1,0 +1,54 @@
+"""A network that is given: drawn in a file, or in a program."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.network.demand import Demand
+from flexnet.network.family import TopologyFamily
+from flexnet.network.topology import Topology
+from flexnet.plan.cluster import Cluster
+
+__all__ = ["Drawn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn(TopologyFamily):
+    """Just this topology.
+
+    Parameters
+    ----------
+    topology : Topology
+    """
+
+    topology: Topology
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the topology."""
+        return self.topology.name
+
+    def build(self, n_server: int, demand: Demand | None, rng: np.random.Generator) -> Topology:
+        """The topology itself.
+
+        Raises
+        ------
+        FlexNetError
+            If it has another number of servers.
+        """
+        if n_server != self.topology.n_server:
+            raise FlexNetError(f"{self.name} has {self.topology.n_server} servers; {n_server} are to be wired")
+        return self.topology
+
+    def interfaces(self, n_server: int) -> int:
+        """Links of the server that has most."""
+        return int(self.topology.links[:n_server].sum(axis=1).max())
+
+    def server_bandwidth(self, cluster: Cluster) -> float:
+        """Bytes/s of the links of a server, on the mean."""
+        if self.topology.speeds is None:
+            per_server = self.topology.links[: cluster.n_server].sum(axis=1) * cluster.link_bandwidth
+        else:
+            per_server = self.topology.speeds.bandwidth[: cluster.n_server].sum(axis=1)
+        return float(per_server.mean()) or cluster.link_bandwidth

@@ -1,0 +1,81 @@
+"""A random connected graph of bounded degree."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.network.demand import Demand
+from flexnet.network.family import TopologyFamily
+from flexnet.network.topology import Topology
+
+__all__ = ["RandomGraph", "random_graph"]
+
+
+@dataclass(frozen=True, slots=True)
+class RandomGraph(TopologyFamily):
+    """A random connected graph; see `random_graph`.
+
+    Parameters
+    ----------
+    degree : int
+        Interfaces of a server.
+    """
+
+    name: ClassVar[str] = "random"
+
+    degree: int = 4
+
+    def build(self, n_server: int, demand: Demand | None, rng: np.random.Generator) -> Topology:
+        """Wire the servers at random."""
+        return random_graph(n_server, self.degree, rng)
+
+    def interfaces(self, n_server: int) -> int:
+        """All."""
+        return self.degree
+
+
+def random_graph(n_server: int, degree: int, rng: np.random.Generator) -> Topology:
+    """A random Hamiltonian path from server 0, then links between random servers with free interfaces.
+
+    Parallel links may occur, and at most one server keeps free interfaces (network.cc:471).
+
+    Parameters
+    ----------
+    n_server : int
+    degree : int
+        Interfaces per server.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Topology
+
+    Raises
+    ------
+    FlexNetError
+        If there is no server, or the degree is too low to connect all of them.
+    """
+    if n_server < 1:
+        raise FlexNetError(f"a random graph of {n_server} servers; it needs at least 1")
+    needed = min(n_server - 1, 2)  # network.cc:471 accepts degree 1 and gives the servers on the path 2 links
+    if degree < needed:
+        raise FlexNetError(f"degree {degree} cannot connect {n_server} servers; a random graph needs at least {needed}")
+    links = np.zeros((n_server, n_server), np.int64)
+    path = np.concatenate([[0], 1 + rng.permutation(n_server - 1)])
+    links[path[:-1], path[1:]] = links[path[1:], path[:-1]] = 1
+    free = (degree - links.sum(axis=1)).tolist()
+    pool = [server for server in range(n_server) if free[server] > 0]
+    while len(pool) > 1:
+        i = int(rng.integers(len(pool)))
+        j = int(rng.integers(len(pool) - 1))
+        j += j >= i
+        a, b = pool[i], pool[j]
+        links[a, b] += 1
+        links[b, a] += 1
+        for server in (a, b):
+            free[server] -= 1
+            if free[server] == 0:
+                pool.remove(server)
+    return Topology("random graph", n_server, 0, links, {})

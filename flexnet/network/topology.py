@@ -1,0 +1,186 @@
+"""`Topology`: which servers and switches are linked, and the rings all-reduces run on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.network.link_speeds import LinkSpeeds
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Topology", "adjacency"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """Links between servers and switches, and the rings all-reduces run on.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    n_server, n_switch : int
+        Servers have ids ``0..n_server-1``, switches the ``n_switch`` ids after them.
+    links : int64 (n_node, n_node)
+        Symmetric count of parallel links; ``n_node = n_server + n_switch``.
+    rings : mapping of int to tuple of tuple of int
+        Group size -> rings, each the hops (server-id jumps mod ``n_server``) from one member of a strided group to
+        the next; empty when collectives follow routes.
+    speeds : LinkSpeeds or None
+        None where all links are alike and as fast as the interfaces of the cluster.
+    """
+
+    name: str
+    n_server: int
+    n_switch: int
+    links: npt.NDArray[np.int64]
+    rings: Mapping[int, tuple[tuple[int, ...], ...]]
+    speeds: LinkSpeeds | None = None
+
+    def check(self, degree: int | None) -> None:
+        """Refuse a topology that is not legal.
+
+        Parameters
+        ----------
+        degree : int or None
+            Interfaces every server has; None for no bound.
+
+        Raises
+        ------
+        FlexNetError
+            If links are malformed, a server has more links than interfaces, servers are not all connected, a ring
+            needs a link that is missing, or a ring does not visit exactly its group.
+        """
+        _check_links(self, degree)
+        _check_connected(self)
+        for size, rings in self.rings.items():
+            for ring in rings:
+                _check_ring(self, size, ring)
+
+    def to_networkx(self, bandwidth: float | None = None, latency: float | None = None) -> "nx.Graph":
+        """The topology as a networkx graph; see `flexnet.network.graphs` for its attributes.
+
+        Parameters
+        ----------
+        bandwidth, latency : float, optional
+            Bytes/s and seconds of one link, where the topology has no speeds of its own; None leaves them out.
+        """
+        from flexnet.network.graphs import to_graph
+
+        graph = to_graph(self.name, self.n_server, self.links, self.rings, self.speeds)
+        if self.speeds is None:
+            for _, _, edge in graph.edges(data=True):
+                edge |= {} if bandwidth is None else {"bandwidth": edge["links"] * bandwidth}
+                edge |= {} if latency is None else {"latency": latency}
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: "nx.Graph", name: str = "graph", *, speeds: bool = False) -> "Topology":
+        """The topology that a networkx graph draws; see `flexnet.network.graphs` for its attributes.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, or one that is directed or has parallel edges
+        name : str
+            For messages.
+        speeds : bool
+            Whether links must have a bandwidth and a latency; otherwise either all have both or none has any, and then
+            they are as fast as the interfaces of the cluster.
+
+        Raises
+        ------
+        FlexNetError
+            If it has no servers or too many nodes, a node is of another kind, a server cannot be reached, a link joins
+            a node with itself, or an attribute is missing or out of range.
+        """
+        from flexnet.network.graphs import read_graph
+
+        topology = cls(name, *read_graph(graph, name, speeds=speeds))
+        topology.check(None)
+        return topology
+
+
+def adjacency(
+    links: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Directed links as CSR; the position of a link in it is its link id.
+
+    Parameters
+    ----------
+    links : int64 (n_node, n_node)
+
+    Returns
+    -------
+    ptr : int32 (n_node + 1,)
+    link_from, link_to : int32 (n_link,)
+        Neighbours of node v are ``link_to[ptr[v]:ptr[v + 1]]``, ascending.
+    """
+    n_node = len(links)
+    flat = np.flatnonzero(links)
+    link_from, link_to = np.divmod(flat.astype(np.int32), np.int32(n_node))
+    ptr = np.searchsorted(link_from, np.arange(n_node + 1, dtype=np.int32)).astype(np.int32)
+    return ptr, link_from, link_to
+
+
+def _check_links(topology: Topology, degree: int | None) -> None:
+    name, links, n_node = topology.name, topology.links, topology.n_server + topology.n_switch
+    if topology.n_server < 1 or topology.n_switch < 0:
+        raise FlexNetError(f"{name}: {topology.n_server} servers and {topology.n_switch} switches; at least 1 and 0")
+    if links.shape != (n_node, n_node):
+        raise FlexNetError(f"{name}: the link matrix has shape {links.shape}; expected is ({n_node}, {n_node})")
+    if links.min() < 0:
+        a, b = np.argwhere(links < 0)[0]
+        raise FlexNetError(f"{name}: nodes {a} and {b} have {links[a, b]} links; expected are 0 or more")
+    if links.diagonal().any():
+        raise FlexNetError(f"{name}: node {np.flatnonzero(links.diagonal())[0]} is linked to itself")
+    if (links != links.T).any():
+        a, b = np.argwhere(links != links.T)[0]
+        raise FlexNetError(
+            f"{name}: {links[a, b]} links from node {a} to {b} but {links[b, a]} back; links are full duplex"
+        )
+    used = links[: topology.n_server].sum(axis=1)
+    if degree is not None and used.max() > degree:
+        at = int(np.argmax(used))
+        raise FlexNetError(f"{name}: server {at} has {used[at]} links but only {degree} interfaces")
+
+
+def _check_connected(topology: Topology) -> None:
+    near = topology.links > 0
+    reached = np.zeros(len(near), np.bool_)
+    frontier = np.array([0])
+    while len(frontier):
+        reached[frontier] = True
+        frontier = np.flatnonzero(near[frontier].any(axis=0) & ~reached)
+    if not reached[: topology.n_server].all():
+        lost = int(np.argmin(reached))
+        raise FlexNetError(
+            f"{topology.name}: server {lost} cannot be reached from server 0; all servers must be connected"
+        )
+
+
+def _check_ring(topology: Topology, size: int, ring: tuple[int, ...]) -> None:
+    name, n = topology.name, topology.n_server
+    if not ring or not all(1 <= hop < n for hop in ring):
+        raise FlexNetError(
+            f"{name}: ring {list(ring)} of group size {size}; hops must be jumps of 1 to {n - 1} servers"
+        )
+    n_visited = n // gcd(sum(ring), n)
+    if n_visited != size:
+        raise FlexNetError(
+            f"{name}: ring {list(ring)} steps by {sum(ring) % n} and so visits {n_visited} of {n} servers; "
+            f"a ring of group size {size} must visit {size}"
+        )
+    server = np.arange(n)
+    for hop in ring:
+        missing = topology.links[server, (server + hop) % n] == 0
+        if missing.any():
+            raise FlexNetError(
+                f"{name}: ring {list(ring)} of group size {size} hops by {hop} from server {np.argmax(missing)}, where "
+                "there is no link"
+            )

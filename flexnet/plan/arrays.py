@@ -1,0 +1,123 @@
+"""The structs of arrays that kernels read and write; when this page changes, they are compiled anew."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MAX_RANK", "Box", "ProblemArrays", "Strategy", "TaskArrays", "Workspace"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MAX_RANK = 5
+"""Most dimensions of a tensor."""
+
+
+class ProblemArrays(NamedTuple):
+    """Struct of arrays; shapes in brackets.
+
+    ``n_server``, ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s), ``exact_intra_server`` are scalars.
+    Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
+    Candidates: ``degrees`` (n_candidate, MAX_RANK), ``parts``, ``batch_only`` (cut along the batch alone),
+    ``forward``, ``backward`` (seconds), ``memory`` (bytes).
+    Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_shard_dim`` (n_weight,): the config
+    dimension that shards it, -1 for replicated.
+    Edges, by consumer then input: ``edge_src``, ``edge_dst``, ``edge_rank``, ``edge_dims`` (n_edge, MAX_RANK),
+    ``edge_element_bytes``, ``edge_split`` (n_edge, MAX_RANK): the consumer's config dimension that cuts each
+    dimension of its input, -1 where the part reads all of it; ``edge_by_batch``: batch is cut by batch.
+    """
+
+    n_server: int
+    big_gpu: int
+    inter_gpu_bandwidth: float
+    exact_intra_server: bool
+    rank: Ints
+    is_whole: npt.NDArray[np.bool_]
+    candidate_ptr: Ints
+    degrees: Ints
+    parts: Ints
+    batch_only: npt.NDArray[np.bool_]
+    forward: Floats
+    backward: Floats
+    memory: Ints
+    weight_ptr: Ints
+    weight_bytes: Ints
+    weight_shard_dim: Ints
+    edge_src: Ints
+    edge_dst: Ints
+    edge_rank: Ints
+    edge_dims: Ints
+    edge_element_bytes: Ints
+    edge_split: Ints
+    edge_by_batch: npt.NDArray[np.bool_]
+
+
+class Strategy(NamedTuple):
+    """Arrays of a strategy: ``choice`` (n_op,) candidate per operator, ``devices`` (n_op, n_server) padded with -1."""
+
+    choice: npt.NDArray[np.int64]
+    devices: npt.NDArray[np.int64]
+
+
+class TaskArrays(NamedTuple):
+    """What simulation kernels read; the shapes are those of `TaskGraph`, with predecessor counts and ranks."""
+
+    kind: npt.NDArray[np.int8]
+    place: npt.NDArray[np.int32]
+    seconds: npt.NDArray[np.float64]
+    bytes: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int32]
+    succ_ptr: npt.NDArray[np.int32]
+    succ: npt.NDArray[np.int32]
+    n_pred: npt.NDArray[np.int32]
+    group_ptr: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+
+
+class Box(NamedTuple):
+    """Which parts of a producer a consumer's part reads: int64 (MAX_RANK,) each.
+
+    Parameters
+    ----------
+    coordinate : of the consumer's part, among its parts
+    low, high : elements it reads
+    step : elements of the producer's parts
+    begin, last, at : first, last and present coordinate of the producer's part
+    """
+
+    coordinate: npt.NDArray[np.int64]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
+
+
+class Workspace(NamedTuple):
+    """Room for the largest task graph so far; `Builder` grows it.
+
+    Names as in `TaskArrays`; ``record_from`` and ``record_to`` are edges as they are found, ``first`` (n_op,) the
+    first task of every operator, ``fill`` and ``box`` scratch, and the numbers (1,) say how much is used.
+    """
+
+    kind: npt.NDArray[np.int8]
+    place: npt.NDArray[np.int32]
+    seconds: npt.NDArray[np.float64]
+    bytes: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int32]
+    succ_ptr: npt.NDArray[np.int32]
+    succ: npt.NDArray[np.int32]
+    n_pred: npt.NDArray[np.int32]
+    group_ptr: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+    record_from: npt.NDArray[np.int32]
+    record_to: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int64]
+    fill: npt.NDArray[np.int32]
+    box: Box
+    n_task: npt.NDArray[np.int64]
+    n_record: npt.NDArray[np.int64]
+    n_group: npt.NDArray[np.int64]
+    n_member: npt.NDArray[np.int64]

@@ -1,0 +1,233 @@
+"""Cuts a model by a strategy: tasks, transfers and all-reduces in the original's creation order.
+
+That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
+then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
+blocks, one per operator and one per operator edge.
+"""
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+
+__all__ = ["build_tasks"]
+
+
+@kernel
+def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
+    """Fill ``work`` with the task graph of ``strategy``.
+
+    Parameters
+    ----------
+    problem : flexnet.plan.arrays.ProblemArrays
+    strategy : flexnet.plan.arrays.Strategy
+    work : flexnet.plan.arrays.Workspace
+
+    Returns
+    -------
+    n_task, n_record, n_group, n_member : int
+        Sizes used; any of them may exceed the workspace's capacity, and then the call must be repeated with a
+        larger one (nothing is written past the end).
+    """
+    n_op = problem.rank.shape[0]
+    work.n_task[0] = 0
+    work.n_record[0] = 0
+    work.n_group[0] = 0
+    work.n_member[0] = 0
+    work.group_ptr[0] = 0
+    for op in range(n_op):
+        _add_parts(problem, strategy, work, op)
+    for op in range(n_op):
+        for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
+            _add_all_reduces(problem, strategy, work, op, weight)
+    for edge in range(problem.edge_src.shape[0]):
+        _add_transfers(problem, strategy, work, edge)
+    n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
+    if (
+        n_task <= work.kind.shape[0]
+        and n_record <= work.record_from.shape[0]
+        and n_group < work.group_ptr.shape[0]
+        and n_member <= work.group.shape[0]
+    ):
+        _index_successors(work, n_task, n_record)
+    return n_task, n_record, n_group, n_member
+
+
+@inlined
+def _add_task(work, kind, place, seconds, bytes_, rank):  # type: ignore[no-untyped-def]
+    """Add a task, and return its number."""
+    task = work.n_task[0]
+    work.n_task[0] = task + 1
+    if task < work.kind.shape[0]:
+        work.kind[task] = kind
+        work.place[task] = place
+        work.seconds[task] = seconds
+        work.bytes[task] = bytes_
+        work.rank[task] = rank
+    return task
+
+
+@inlined
+def _add_record(work, before, after):  # type: ignore[no-untyped-def]
+    """Let task ``after`` wait for task ``before``."""
+    record = work.n_record[0]
+    work.n_record[0] = record + 1
+    if record < work.record_from.shape[0]:
+        work.record_from[record] = before
+        work.record_to[record] = after
+
+
+@inlined
+def _add_parts(problem, strategy, work, op):  # type: ignore[no-untyped-def]
+    """Forward and backward of every part of an operator."""
+    work.first[op] = work.n_task[0]
+    candidate = problem.candidate_ptr[op] + strategy.choice[op]
+    for j in range(problem.parts[candidate]):
+        server = strategy.devices[op, j]
+        forward = _add_task(work, FORWARD, server, problem.forward[candidate], 0, 2 * op)
+        backward = _add_task(work, BACKWARD, server, problem.backward[candidate], 0, 2 * op + 1)
+        _add_record(work, forward, backward)
+
+
+@inlined
+def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-untyped-def]
+    """One all-reduce for every distinct shard of a weight, among the parts that have it."""
+    candidate = problem.candidate_ptr[op] + strategy.choice[op]
+    shard_dim = problem.weight_shard_dim[weight]
+    shards = 1
+    stride = 1
+    if shard_dim >= 0:
+        shards = problem.degrees[candidate, shard_dim]
+        for k in range(shard_dim):
+            stride *= problem.degrees[candidate, k]
+    size = problem.weight_bytes[weight] // shards
+    for shard in range(shards):
+        group = work.n_group[0]
+        work.n_group[0] = group + 1
+        task = _add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
+        for j in range(problem.parts[candidate]):
+            if (j // stride) % shards == shard:
+                member = work.n_member[0]
+                work.n_member[0] = member + 1
+                if member < work.group.shape[0]:
+                    work.group[member] = strategy.devices[op, j]
+                _add_record(work, work.first[op] + 2 * j + 1, task)
+        if group + 1 < work.group_ptr.shape[0]:
+            work.group_ptr[group + 1] = work.n_member[0]
+
+
+@inlined
+def _add_transfers(problem, strategy, work, edge):  # type: ignore[no-untyped-def]
+    """Activations forward and their gradients backward along an edge, for every two parts that share elements."""
+    box, degrees = work.box, problem.degrees
+    src, dst = problem.edge_src[edge], problem.edge_dst[edge]
+    producer = problem.candidate_ptr[src] + strategy.choice[src]
+    consumer = problem.candidate_ptr[dst] + strategy.choice[dst]
+    rank = problem.edge_rank[edge]
+    first_dim = 0
+    inner = problem.edge_element_bytes[edge]
+    by_batch = problem.batch_only[producer] and problem.batch_only[consumer] and problem.edge_by_batch[edge]
+    if by_batch:  # parts are intervals of the batch: only that dimension needs a look (2 times faster in all)
+        first_dim = rank - 1
+        for k in range(rank - 1):
+            inner *= problem.edge_dims[edge, k]
+    for k in range(first_dim, rank):
+        box.step[k] = problem.edge_dims[edge, k] // degrees[producer, k]
+    for j in range(problem.parts[consumer]):
+        rest = j
+        for k in range(problem.rank[dst] - 1 if by_batch else 0, problem.rank[dst]):
+            degree = degrees[consumer, k]
+            box.coordinate[k] = rest if by_batch else rest % degree
+            rest //= degree
+        more = _find_producers(problem, box, edge, producer, consumer, first_dim)
+        while more:
+            size = inner
+            i = 0
+            for k in range(rank - 1, first_dim - 1, -1):
+                at = box.at[k]
+                size *= min(box.high[k], (at + 1) * box.step[k]) - max(box.low[k], at * box.step[k])
+                i = i * degrees[producer, k] + at
+            _join_parts(problem, strategy, work, src, i, dst, j, size)
+            more = _next_producer(box, first_dim, rank)
+
+
+@inlined
+def _find_producers(problem, box, edge, producer, consumer, first_dim):  # type: ignore[no-untyped-def]
+    """What the consumer's part at ``box.coordinate`` reads, ``box.low`` to ``box.high`` in every dimension.
+
+    Sets ``box.at`` to the first producer's part that has some of it; returns whether there is one.
+    """
+    found = True
+    for k in range(first_dim, problem.edge_rank[edge]):
+        extent = problem.edge_dims[edge, k]
+        box.low[k] = 0
+        box.high[k] = extent
+        split = problem.edge_split[edge, k]
+        if split >= 0:
+            piece = extent // problem.degrees[consumer, split]
+            box.low[k] = box.coordinate[split] * piece
+            box.high[k] = box.low[k] + piece
+        box.begin[k] = box.low[k] // box.step[k]
+        box.last[k] = min((box.high[k] - 1) // box.step[k], problem.degrees[producer, k] - 1)
+        box.at[k] = box.begin[k]
+        if box.last[k] < box.begin[k]:
+            found = False
+    return found
+
+
+@inlined
+def _next_producer(box, first_dim, rank):  # type: ignore[no-untyped-def]
+    """Move ``box.at`` to the next producer's part, dimension 0 fastest; return whether there is one."""
+    k = first_dim
+    while k < rank:
+        box.at[k] += 1
+        if box.at[k] <= box.last[k]:
+            break
+        box.at[k] = box.begin[k]
+        k += 1
+    return k < rank
+
+
+@inlined
+def _join_parts(problem, strategy, work, src, i, dst, j, size):  # type: ignore[no-untyped-def]
+    """Part ``j`` of ``dst`` reads ``size`` bytes of part ``i`` of ``src``, and returns their gradient."""
+    src_server, dst_server = strategy.devices[src, i], strategy.devices[dst, j]
+    producer, consumer = work.first[src] + 2 * i, work.first[dst] + 2 * j
+    if src_server == dst_server:
+        _add_record(work, producer, consumer)
+        _add_record(work, consumer + 1, producer + 1)
+    else:
+        there = _add_task(work, NOMINAL_COMM, src_server * problem.n_server + dst_server, 0.0, size, 2 * dst)
+        back = _add_task(work, NOMINAL_COMM, dst_server * problem.n_server + src_server, 0.0, size, 2 * dst)
+        _add_record(work, producer, there)
+        _add_record(work, there, consumer)
+        _add_record(work, consumer + 1, back)
+        _add_record(work, back, producer + 1)
+
+
+@inlined
+def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
+    """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
+    gpus = problem.big_gpu
+    if gpus == 0 or problem.is_whole[op]:  # an embedding is measured on one GPU: nothing to reduce with
+        return 0.0
+    if problem.exact_intra_server:
+        return 2.0 * (gpus - 1) / gpus * size / problem.inter_gpu_bandwidth
+    return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers
+
+
+@inlined
+def _index_successors(work, n_task, n_record):  # type: ignore[no-untyped-def]
+    """Stable counting sort of the (from, to) records into successor lists, and predecessor counts."""
+    record_from, record_to, succ_ptr, succ = work.record_from, work.record_to, work.succ_ptr, work.succ
+    n_pred, fill = work.n_pred, work.fill
+    succ_ptr[: n_task + 1] = 0
+    n_pred[:n_task] = 0
+    for r in range(n_record):
+        succ_ptr[record_from[r] + 1] += 1
+        n_pred[record_to[r]] += 1
+    for task in range(n_task):
+        succ_ptr[task + 1] += succ_ptr[task]
+        fill[task] = succ_ptr[task]
+    for r in range(n_record):
+        task = record_from[r]
+        succ[fill[task]] = record_to[r]
+        fill[task] += 1

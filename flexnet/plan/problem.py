@@ -1,0 +1,173 @@
+"""The search problem as arrays: what kernels need to know of a model, its costs and the cluster."""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.cost.table import CostTable, Entry
+from flexnet.errors import FlexNetError
+from flexnet.model.cutting import aligned_split
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator
+from flexnet.model.operators import kind_of
+from flexnet.plan.arrays import MAX_RANK, ProblemArrays
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import Semantics
+
+__all__ = ["Problem", "make_problem"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A model with its costs on a cluster, under given semantics.
+
+    ``candidates[op]`` are the configs the search may give operator ``op``, in the order of the measurement file.
+    """
+
+    graph: ModelGraph
+    table: CostTable
+    cluster: Cluster
+    semantics: Semantics
+    candidates: tuple[tuple[Entry, ...], ...]
+    arrays: ProblemArrays
+
+    @property
+    def gpus_of_part(self) -> Ints:
+        """GPUs of a server that share a part of an operator, int64 (n_op,): all of them, of an embedding one."""
+        return np.where(self.arrays.is_whole, 1, self.cluster.gpus)
+
+    def choice_of(self, op: int, degrees: tuple[int, ...]) -> int:
+        """Index of the candidate of operator ``op`` with these degrees.
+
+        Raises
+        ------
+        FlexNetError
+            If the operator was not measured with these degrees.
+        """
+        for i, entry in enumerate(self.candidates[op]):
+            if entry.degrees == degrees:
+                return i
+        operator = self.graph.operators[op]
+        measured = self.table.candidates(operator, by_shape=self.semantics.shape_costs)
+        if degrees not in [entry.degrees for entry in measured]:
+            self.table.lookup(operator.key, degrees)
+        raise FlexNetError(
+            f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: it needs {prod(degrees)} devices "
+            f"and the cluster has {self.cluster.n_server}"
+        )
+
+
+def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics) -> Problem:
+    """Lay out ``graph`` and ``table`` for the kernels.
+
+    Raises
+    ------
+    FlexNetError
+        If an operator is missing from the table or has no config that fits the cluster.
+    """
+    if table.n_server != cluster.n_server:
+        raise FlexNetError(
+            f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
+        )
+    candidates = tuple(_candidates(op, table, cluster, semantics) for op in graph.operators)
+    flat = [entry for entries in candidates for entry in entries]
+    weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
+    edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
+    inherited = _inherited_bytes(graph)
+    tensors = [op.inputs[i].tensor for op, i in edges]
+    splits = [_input_split(op, i, semantics) for op, i in edges]
+    arrays = ProblemArrays(
+        n_server=cluster.n_server,
+        big_gpu=cluster.big_gpu,
+        inter_gpu_bandwidth=float(cluster.inter_gpu_bandwidth),
+        exact_intra_server=semantics.intra_server_factor_exact,
+        rank=_ints([op.rank for op in graph.operators]),
+        is_whole=np.array([kind_of(op).whole for op in graph.operators]),
+        candidate_ptr=_pointers([len(entries) for entries in candidates]),
+        degrees=_padded([entry.degrees for entry in flat], 1),
+        parts=_ints([prod(entry.degrees) for entry in flat]),
+        batch_only=np.array([prod(entry.degrees[:-1]) == 1 for entry in flat], np.bool_),
+        forward=np.array([entry.forward for entry in flat]),
+        backward=np.array([entry.backward for entry in flat]),
+        memory=_ints([entry.memory for entry in flat]),
+        weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
+        weight_bytes=_ints([4 * op.weights[w].volume for op, w in weights]),  # always 4 B an element, as in 4.1
+        weight_shard_dim=_ints([_shard_dim(op, w, semantics) for op, w in weights]),
+        edge_src=_ints([_producer(op, i) for op, i in edges]),
+        edge_dst=_ints([op.index for op, _ in edges]),
+        edge_rank=_ints([len(tensor.dims) for tensor in tensors]),
+        edge_dims=_padded([tensor.dims for tensor in tensors], 1),
+        edge_element_bytes=_ints(
+            [
+                inherited[_producer(op, i)] if semantics.inherit_element_size else ELEMENT_BYTES[tensor.dtype]
+                for (op, i), tensor in zip(edges, tensors, strict=True)
+            ]
+        ),
+        edge_split=_padded(splits, -1),
+        edge_by_batch=np.array(
+            [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
+        ),
+    )
+    return Problem(graph, table, cluster, semantics, candidates, arrays)
+
+
+def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
+    fitting = []
+    for entry in table.candidates(op, by_shape=semantics.shape_costs):
+        if len(entry.degrees) != op.rank:
+            raise FlexNetError(
+                f"{table.source}: {op.key} is cut in {len(entry.degrees)} dimensions {entry.degrees}; "
+                f"operator {op.name} has {op.rank}"
+            )
+        if prod(entry.degrees) <= cluster.n_server:
+            fitting.append(entry)
+    if not fitting:
+        raise FlexNetError(f"{table.source}: no measured config of {op.key} fits on {cluster.n_server} servers")
+    return tuple(fitting)
+
+
+def _inherited_bytes(graph: ModelGraph) -> list[int]:
+    """Bytes per element of every operator's outputs as the original counts them.
+
+    There, outputs inherit the data type of input 0, so what an embedding puts out counts as int64 (section 4.1).
+    """
+    sizes: list[int] = []
+    for op in graph.operators:
+        source = op.inputs[0]
+        sizes.append(ELEMENT_BYTES[source.tensor.dtype] if source.op is None else sizes[source.op])
+    return sizes
+
+
+def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
+    if semantics.shard_parameters:
+        return kind_of(op).input_split(op, i)
+    return aligned_split(op, op.inputs[i].tensor)  # model.cc:798 cuts what a channel part of Linear needs whole
+
+
+def _shard_dim(op: Operator, i: int, semantics: Semantics) -> int:
+    return kind_of(op).weight_split(op, i) if semantics.shard_parameters else -1
+
+
+def _producer(op: Operator, i: int) -> int:
+    source = op.inputs[i].op
+    assert source is not None
+    return source
+
+
+def _ints(values: list[int]) -> Ints:
+    return np.array(values, np.int64)
+
+
+def _pointers(counts: list[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(_ints(counts))]).astype(np.int64)
+
+
+def _padded(rows: list[tuple[int, ...]], fill: int) -> Ints:
+    out = np.full((len(rows), MAX_RANK), fill, np.int64)
+    for row, values in zip(out, rows, strict=True):
+        row[: len(values)] = values
+    return out

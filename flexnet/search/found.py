@@ -1,0 +1,208 @@
+"""What a search found: the best plan beside the start, and how it was come by."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexnet.cost.gpus import GPUS
+from flexnet.errors import counted
+from flexnet.model.graph import Operator
+from flexnet.network.topology import Topology
+from flexnet.plan.strategy import Config, same_strategy
+from flexnet.search.opening import has_degree
+from flexnet.search.plan import Plan
+from flexnet.search.settings import Settings
+from flexnet.search.starts.start import Bound
+from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
+
+__all__ = ["Found"]
+
+SHOWN_OPERATORS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search found.
+
+    Parameters
+    ----------
+    settings : Settings
+    plan : Plan
+        The best one, or the start if none was faster.
+    start : Plan
+    start_name : str
+        What kind of start it is: ``data-parallel``, ``dynamic-programming``, ``imported``.
+    searched_seconds, start_searched_seconds : float
+        Iteration times of both as proposals were priced.
+    changed : tuple of (Operator, Config)
+        Operators that are not as in data parallelism with embeddings dealt round the servers.
+    iterations : int
+        Proposals made.
+    improved_at : int or None
+        Proposals made when the best plan was found, by their coarser prices; None if none was better.
+    search_s : float
+        Seconds spent proposing.
+    interrupted : bool
+    bound : Bound or None
+        What was proven of all strategies.
+    """
+
+    settings: Settings
+    plan: Plan
+    start: Plan
+    start_name: str
+    searched_seconds: float
+    start_searched_seconds: float
+    changed: tuple[tuple[Operator, Config], ...]
+    iterations: int
+    improved_at: int | None
+    search_s: float
+    interrupted: bool
+    bound: Bound | None
+
+    @property
+    def seconds(self) -> float:
+        """Iteration time of the plan."""
+        return self.plan.seconds
+
+    @property
+    def start_seconds(self) -> float:
+        """Iteration time of the start."""
+        return self.start.seconds
+
+    @property
+    def topology(self) -> Topology:
+        """Links and rings of the plan."""
+        return self.plan.topology
+
+    @property
+    def only_routes(self) -> bool:
+        """Whether strategy and links are those the search started from, with other rings or routes."""
+        one, other = self.start.network, self.plan.network
+        return (
+            same_strategy(self.start.strategy, self.plan.strategy)
+            and np.array_equal(one.topology.links, other.topology.links)
+            and (one.topology.rings != other.topology.rings or not np.array_equal(one.route, other.route))
+        )
+
+    def summary(self, gpu: str | None = None) -> str:
+        """What a person reads; the last line says how good the plan is.
+
+        Parameters
+        ----------
+        gpu : str, optional
+            The GPU that times are estimated for: a plan that does not fit its memory is remarked on.
+        """
+        return "\n".join(_summary_lines(self, gpu))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as ``run.json`` has them; times in ms."""
+        plan, topology = self.plan, self.topology
+        allreduce, model_parallel = plan.traffic
+        ends = np.argwhere(np.triu(topology.links) > 0)
+        return {
+            "initial_ms": float(s_to_ms(self.start_seconds)),
+            "best_ms": float(s_to_ms(self.seconds)),
+            "initial_search_ms": float(s_to_ms(self.start_searched_seconds)),
+            "best_search_ms": float(s_to_ms(self.searched_seconds)),
+            "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
+            "best_replay_ms": float(s_to_ms(plan.replayed_seconds)),
+            "iterations": self.iterations,
+            "improved_at": self.improved_at,
+            "search_s": self.search_s,
+            "proposals_per_s": self.iterations / self.search_s if self.search_s > 0 else 0.0,
+            "bytes_allreduce": int(allreduce),
+            "bytes_model_parallel": model_parallel,
+            "memory_gb": plan.memory / 1e9,
+            "operators_changed": [op.name for op, _ in self.changed],
+            "links": [[int(a), int(b), int(topology.links[a, b])] for a, b in ends],
+            **self._bound_dict(),
+            "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(topology.rings.items())},
+        }
+
+    def _bound_dict(self) -> dict[str, Any]:
+        if self.bound is None:
+            return {}
+        points = [[s_to_ms(point.time), point.memory / 1e9] for point in self.bound.frontier()]
+        return {"lower_bound_ms": s_to_ms(self.bound.seconds), "additive_ms_and_memory_gb": points}
+
+
+def _summary_lines(found: Found, gpu: str | None) -> list[str]:
+    """What `Found.summary` says, line by line."""
+    plan = found.plan
+    n_op = len(plan.problem.graph.operators)
+    speed = f", {found.iterations / found.search_s:.0f} proposals/s" if found.search_s > 0 else ""
+    lines = [
+        f"search     {counted(found.iterations, 'proposal')} in {duration_text(found.search_s)}{speed}"
+        + (f"; the best after {found.improved_at}" if found.improved_at else "")
+        + (", interrupted" if found.interrupted else ""),
+        f"topology   {_topology_text(found)}",
+        f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
+        *(f"           {op.name}: {_config_text(config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
+    ]
+    if len(found.changed) > SHOWN_OPERATORS:
+        lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more")
+    allreduce, model_parallel = map(bytes_text, plan.traffic)
+    return [
+        *lines,
+        f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
+        f"memory     {_memory_text(found, gpu)}",
+        *_bound(found),
+        f"times      {plan.problem.table.origin}",
+        _verdict(found),
+    ]
+
+
+def _verdict(found: Found) -> str:
+    best, first = found.seconds, found.start_seconds
+    estimated = " (estimated)" if found.plan.problem.table.estimated else ""
+    start = f"the {found.start_name} start ({ms_text(first)})"
+    if not best < first:
+        return f"best {ms_text(best)}{estimated}, not faster than {start}"
+    return f"best {ms_text(best)}{estimated}, {first / best:.2f}x faster than {start}"
+
+
+def _bound(found: Found) -> list[str]:
+    if found.bound is None:
+        return []
+    bound = found.bound.seconds
+    return [f"bound      no plan takes less than {ms_text(bound)}; the best is at {found.seconds / bound:.2f}x"]
+
+
+def _memory_text(found: Found, gpu: str | None) -> str:
+    """What the fullest server needs, and whether GPUs that times are estimated for have as much."""
+    needed = found.plan.memory
+    text = f"{bytes_text(needed)} on the fullest server"
+    if gpu is None or found.settings.gpu_memory is not None:
+        return text
+    has = found.plan.problem.cluster.gpus * GPUS[gpu].memory_bytes
+    if needed <= has:
+        return text
+    return f"{text}, which has {bytes_text(has)}: --gpu-memory {GPUS[gpu].memory_bytes / 1e9:g} refuses such plans"
+
+
+def _topology_text(found: Found) -> str:
+    plan, topology, settings = found.plan, found.topology, found.settings
+    n_link = int(np.triu(topology.links).sum())
+    switches = f" and {counted(topology.n_switch, 'switch')}" if topology.n_switch else ""
+    text = f"{settings.topology_name}: {counted(n_link, 'link')}, {counted(topology.n_server, 'server')}{switches}"
+    if has_degree(settings):
+        unused = topology.n_server * plan.problem.cluster.degree - 2 * n_link
+        text += f", {counted(unused, 'interface')} unused" if unused else ""
+    members = np.diff(plan.task_graph().group_ptr)
+    sizes = [int(size) for size in np.unique(members) if size > 1]
+    rings = [f"{_ring_text(topology, size)} for groups of {size}" for size in sizes if size in topology.rings]
+    return "; ".join([text, *rings, *(["links as at the start, other routes"] if found.only_routes else [])])
+
+
+def _ring_text(topology: Topology, size: int) -> str:
+    """Jumps of the rings of a group size; jumps of several hops as sums."""
+    return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
+
+
+def _config_text(config: Config) -> str:
+    parts = f"{counted(len(config.devices), 'part')}"
+    cut = f" ({'x'.join(map(str, config.degrees))})" if max(config.degrees[:-1], default=1) > 1 else ""
+    servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
+    return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"

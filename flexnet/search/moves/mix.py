@@ -1,0 +1,53 @@
+"""Which move is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexnet.plan.strategy import Strategy
+from flexnet.search.moves import MOVES
+from flexnet.search.moves.move import Move
+from flexnet.search.moves.space import MoveSpace
+
+__all__ = ["PROPAGATING", "RECONFIGURING", "MoveMix", "make_mix"]
+
+RECONFIGURING: Mapping[str, float] = {"reconfigure": 1.0}
+PROPAGATING: Mapping[str, float] = {"propagate": 0.25, "reconfigure": 0.75}  # model.h:315
+"""Shares of moves, without ``--enable-propagation`` and with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MoveMix:
+    """Several moves, one of which is drawn for every proposal.
+
+    Parameters
+    ----------
+    space : MoveSpace
+    moves : tuple of (Move, float)
+        Each with its share of the proposals; shares sum to 1.
+    """
+
+    space: MoveSpace
+    moves: tuple[tuple[Move, float], ...]
+
+    def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
+        """One proposal; None if the move leaves the strategy as it is.  Of a single move nothing is drawn."""
+        draw = rng.random() if len(self.moves) > 1 else 0.0
+        for move, share in self.moves[:-1]:
+            if draw < share:
+                return move.propose(rng, strategy)
+            draw -= share
+        return self.moves[-1][0].propose(rng, strategy)
+
+
+def make_mix(space: MoveSpace, shares: Mapping[str, float]) -> MoveMix:
+    """The moves called so, in this order.
+
+    Raises
+    ------
+    FlexNetError
+        If there is no move of some name.
+    """
+    total = sum(shares.values())
+    return MoveMix(space, tuple((MOVES[name](space), share / total) for name, share in shares.items()))

@@ -1,0 +1,69 @@
+"""A config copied along edges of the model."""
+
+from bisect import bisect_right
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from flexnet.model.operators import kind_of
+from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.move import Move
+
+__all__ = ["Propagate"]
+
+P_WALK_ON = 0.75  # model.h:316
+
+
+class Propagate(Move):
+    """The config of a random operator, copied to a neighbour, from there to another, and so on (model.cc:2121)."""
+
+    def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
+        """Copy a config along edges, edge by edge, weighted by tensor size (model.cc:2121)."""
+        space = self.space
+        n_op = len(space.degrees)
+        if n_op < 2:
+            return None
+        changed = Strategy(strategy.choice.copy(), strategy.devices.copy())
+        op = int(rng.random() * (n_op - 1))
+        seen = set()
+        copied = False
+        while True:
+            seen.add(op)
+            degrees = space.degrees[op][int(changed.choice[op])]
+            n_part = prod(degrees)
+            row = changed.devices[op]
+            spread = n_part == degrees[-1] and all(int(row[i]) == i for i in range(n_part))
+            edges = [
+                (other, elements)
+                for other, elements in space.neighbours[op]
+                if other not in seen and self._adoptable(degrees, other, spread)
+            ]
+            if not edges:
+                break
+            ends = list(accumulate(elements for _, elements in edges))
+            other = edges[bisect_right(ends, rng.random() * ends[-1])][0]
+            if spread:
+                rank = len(space.degrees[other][0])
+                wanted = (*[1] * (rank - 1), degrees[-1])
+                if wanted not in space.degrees[other]:
+                    if rng.random() < P_WALK_ON:
+                        continue
+                    break
+                changed.choice[other] = space.degrees[other].index(wanted)
+                changed.devices[other] = row
+                copied = True
+            op = other
+            if rng.random() >= P_WALK_ON:
+                break
+        return changed if copied else None
+
+    def _adoptable(self, degrees: tuple[int, ...], other: int, spread: bool) -> bool:
+        """Whether ``other`` may take these degrees, as they are or moved to its batch dimension."""
+        if spread:
+            return True
+        if len(degrees) != len(self.space.degrees[other][0]):
+            return False
+        op = self.space.problem.graph.operators[other]
+        channels = self.space.parameter_parallel and kind_of(op).channel_parallel
+        return all(degree == 1 for degree in degrees[1 if channels else 0 : -1])

@@ -1,0 +1,30 @@
+"""What to tell before a search."""
+
+from flexnet.errors import counted
+from flexnet.network.build import family_of
+from flexnet.network.network import gbps_text, us_text
+from flexnet.search.plan import Plan
+from flexnet.search.settings import Settings
+from flexnet.units import ms_text
+
+__all__ = ["has_degree", "opening_lines"]
+
+
+def opening_lines(start: Plan, settings: Settings) -> list[str]:
+    """What to tell before a search: model, cluster, network, where times come from, and the start."""
+    problem = start.problem
+    graph, cluster = problem.graph, problem.cluster
+    gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
+    degree = f", degree {cluster.degree}" if has_degree(settings) else ""
+    return [
+        f"{graph.name}, batch {graph.batch_size}, {counted(cluster.n_server, 'server')}{gpus}; "
+        f"{settings.topology_name}{degree}, {gbps_text(start.network)} Gbps, {us_text(start.network)} us; "
+        f"{problem.semantics.name} semantics",
+        f"times {problem.table.origin}",
+        f"start {ms_text(start.seconds)}; {counted(settings.budget + 1, 'proposal')}, seed {settings.seed}",
+    ]
+
+
+def has_degree(settings: Settings) -> bool:
+    """Whether interfaces are a parameter of the topology that is searched."""
+    return "degree" in family_of(settings.topology).parameters()

@@ -1,0 +1,217 @@
+"""A plan: a strategy on a network, priced.  What a search finds, and what can be changed by hand and priced again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.cost.table import config_text
+from flexnet.errors import FlexNetError, counted
+from flexnet.files import printable
+from flexnet.network.network import Network
+from flexnet.network.topology import Topology
+from flexnet.plan.memory import memory_needed
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_strategy
+from flexnet.plan.strategy_file import strategy_json, strategy_text
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_graph_builder import Builder, build
+from flexnet.plan.traffic import traffic_bytes
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fifo import FifoLinks
+from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.protocol import short_cuts
+from flexnet.taskgraph_file.write import write_taskgraph
+from flexnet.units import bytes_text, ms_text, s_to_ms
+
+__all__ = ["Plan", "price"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A strategy on a network, priced.
+
+    Parameters
+    ----------
+    problem : Problem
+    strategy : Strategy
+    network : Network
+    timeline : Timeline
+        Start and end of every task of `task_graph`, at full resolution.
+    directions : int8 (n_allreduce,) or None
+        Which way rings over routes run, where semantics draws that.
+    """
+
+    problem: Problem
+    strategy: Strategy
+    network: Network
+    timeline: Timeline
+    directions: npt.NDArray[np.int8] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Iteration time."""
+        return self.timeline.seconds
+
+    @property
+    def replayed_seconds(self) -> float:
+        """Iteration time at packet level, whatever link model the semantics have."""
+        if self.problem.semantics.fair_links:
+            return self.seconds
+        return FairLinks().seconds(Builder(self.problem).arrays(self.strategy), network_arrays(self.network))
+
+    @property
+    def topology(self) -> Topology:
+        """Links and rings."""
+        return self.network.topology
+
+    @property
+    def configs(self) -> dict[str, Config]:
+        """Config of every operator by its name, in model order."""
+        names = [op.name for op in self.problem.graph.operators]
+        return dict(zip(names, configs_of(self.problem, self.strategy), strict=True))
+
+    @property
+    def memory(self) -> float:
+        """Bytes the fullest server needs, on all its GPUs together."""
+        return memory_needed(self.problem, self.strategy)
+
+    @property
+    def traffic(self) -> tuple[float, int]:
+        """Bytes all-reduces move between servers in an iteration, by rings, and those of all other transfers."""
+        return traffic_bytes(Builder(self.problem).arrays(self.strategy))
+
+    def with_config(self, operator: str, config: Config) -> Strategy:
+        """The strategy with another config of one operator, for `price`.
+
+        Parameters
+        ----------
+        operator : str
+            Its name, as in `configs`.
+        config : Config
+
+        Raises
+        ------
+        FlexNetError
+            If there is no such operator, or it cannot be cut or placed so.
+        """
+        configs = self.configs
+        if operator not in configs:
+            raise FlexNetError(f"model {self.problem.graph.name} has no operator {operator}; see plan.configs")
+        return make_strategy(self.problem, {**configs, operator: config})
+
+    def task_graph(self) -> TaskGraph:
+        """The tasks of one iteration."""
+        return build(self.problem, self.strategy)
+
+    def write_taskgraph(self, path: str | Path) -> tuple[str, ...]:
+        """Write the task graph with its network for the packet simulator and ``flexnet simulate``.
+
+        Returns
+        -------
+        tuple of str
+            Sentences on what the packet simulator will not simulate as meant; empty if nothing.
+
+        Raises
+        ------
+        FlexNetError
+            If the file cannot be written, or the packet simulator could not run it.
+        """
+        graph = self.task_graph()
+        remarks = write_taskgraph(
+            path,
+            graph,
+            self.network,
+            operators=[(op.name, int(op.kind)) for op in self.problem.graph.operators],
+            run_seconds=self.timeline.end - self.timeline.start,
+            inter_gpu_bandwidth=self.problem.cluster.inter_gpu_bandwidth,
+        )
+        return (*remarks, *short_cuts(graph))
+
+    def to_strategy_json(self) -> bytes:
+        """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""
+        table = self.problem.table
+        configs = list(self.configs.values())
+        times = printable(table.source)
+        return strategy_json(self.problem.graph, configs, estimated=table.estimated, times=times)
+
+    def to_strategy_text(self) -> str:
+        """The strategy in the original's text format (strategy.cc:146)."""
+        return strategy_text(self.problem.graph, list(self.configs.values()))
+
+    def summary(self) -> str:
+        """What a person reads: time, network, traffic, memory, and the config of every operator."""
+        allreduce, model_parallel = self.traffic
+        topology, n_link = self.topology, int(np.triu(self.topology.links).sum())
+        width = max(map(len, self.configs))
+        return "\n".join(
+            [
+                f"iteration  {ms_text(self.seconds)}",
+                f"network    {topology.name}: {counted(n_link, 'link')}, {counted(topology.n_server, 'server')}",
+                f"traffic    {bytes_text(allreduce)} all-reduce and {bytes_text(model_parallel)} model-parallel",
+                f"memory     {bytes_text(self.memory)} on the fullest server",
+                *(
+                    f"{name:<{width}}  {config_text(config.degrees)} on {' '.join(map(str, config.devices))}"
+                    for name, config in self.configs.items()
+                ),
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan's figures and configs as JSON can hold them; times in ms."""
+        allreduce, model_parallel = self.traffic
+        ends = np.argwhere(np.triu(self.topology.links) > 0)
+        return {
+            "iteration_ms": s_to_ms(self.seconds),
+            "bytes_allreduce": int(allreduce),
+            "bytes_model_parallel": model_parallel,
+            "memory_gb": self.memory / 1e9,
+            "links": [[int(a), int(b), int(self.topology.links[a, b])] for a, b in ends],
+            "rings": {str(size): rings for size, rings in sorted(self.topology.rings.items())},
+            "configs": {
+                name: {"degrees": list(config.degrees), "devices": list(config.devices)}
+                for name, config in self.configs.items()
+            },
+        }
+
+
+def price(
+    problem: Problem,
+    strategy: Strategy | Configs,
+    network: Network,
+    *,
+    segment_bytes: int = 0,
+    directions: npt.NDArray[np.int8] | None = None,
+) -> Plan:
+    """Price a strategy on a network, exactly, under the semantics of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    strategy : Strategy, sequence of Config, or mapping
+        As arrays, or configs in model order or by operator name.
+    network : Network
+        Of the cluster's servers; that of a found plan, or of `flexnet.network.build.build_network`.
+    segment_bytes : int
+        Message size of the first-in-first-out link model; 0 for whole transfers.
+    directions : int8 (n_allreduce,), optional
+        Which way rings over routes run, with such semantics; all forwards if None.
+
+    Raises
+    ------
+    FlexNetError
+        If the strategy is not one of the problem, or the network is of another number of servers.
+    """
+    if not isinstance(strategy, Strategy):
+        strategy = make_strategy(problem, strategy)
+    if network.topology.n_server != problem.cluster.n_server:
+        raise FlexNetError(
+            f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
+        )
+    links = FairLinks() if problem.semantics.fair_links else FifoLinks(problem.semantics, segment_bytes)
+    tasks = Builder(problem).arrays(strategy)
+    timeline = links.timeline(tasks, network_arrays(network), directions=directions)
+    return Plan(problem, strategy, network, timeline, directions)

@@ -1,0 +1,103 @@
+"""How to search."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from flexnet.errors import FlexNetError
+from flexnet.network.topologies import TOPOLOGIES
+from flexnet.search.moves import MOVES
+from flexnet.search.starts import STARTS
+
+if TYPE_CHECKING:  # heavy: settings are made before anything is computed
+    from flexnet.network.family import TopologyFamily
+    from flexnet.network.topology import Topology
+
+__all__ = ["NETWORKS", "Settings"]
+
+NETWORKS = ("fast", "fair")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to search.
+
+    Parameters
+    ----------
+    topology : str, TopologyFamily or Topology
+        A name in `flexnet.network.topologies.TOPOLOGIES`, which then has the degree of the cluster; a family with
+        parameters of its own; or one topology that is given.
+    budget : int
+        Proposals (the original's ``--search-budget``; one more is made).
+    alpha : float
+        Inverse temperature per ms of iteration time.
+    seed : int
+        Same seed, same plan.
+    strided : bool
+        Place parts evenly over the servers (``--net-opt 1``).
+    propagation, parameter_parallel : bool
+        Moves that propagate configs along edges; Linear operators cut along channels.
+    segment_bytes : int
+        Message size of the first-in-first-out link model; 0 for whole transfers.
+    gpu_memory : float or None
+        Bytes per GPU; None for no limit.
+    start : str
+        A name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism, ``dp`` for the best of what dynamic
+        programming finds and data parallelism.
+    network : {"fast", "fair"}
+        Price proposals fast, and the best ones again at full resolution; or all at full resolution.
+    moves : Mapping[str, float] or None
+        Shares of the moves in `flexnet.search.moves.MOVES` by name; None for what ``propagation`` says.
+
+    Raises
+    ------
+    FlexNetError
+        If a name is unknown, or a number out of range.
+    """
+
+    topology: "str | TopologyFamily | Topology"
+    budget: int = 0
+    alpha: float = 1.0
+    seed: int = 0
+    strided: bool = False
+    propagation: bool = False
+    parameter_parallel: bool = False
+    segment_bytes: int = 0
+    gpu_memory: float | None = None
+    start: str = "data"
+    network: str = "fast"
+    moves: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.topology, str):
+            TOPOLOGIES.check(self.topology)
+        STARTS.check(self.start)
+        if self.network not in NETWORKS:
+            raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
+        if self.budget < 0:
+            raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
+        if not 0 <= self.alpha < float("inf"):
+            raise FlexNetError(f"alpha is {self.alpha}; it must be a finite number, 0 or more")
+        if self.seed < 0:
+            raise FlexNetError(f"the seed is {self.seed}; it must be 0 or more")
+        if self.segment_bytes < 0:
+            raise FlexNetError(f"the segment size is {self.segment_bytes} bytes; use 0 (whole transfers) or more")
+        if self.gpu_memory is not None and not self.gpu_memory > 0:
+            raise FlexNetError(f"the GPU memory is {self.gpu_memory} bytes; it must be above 0")
+        for name, share in (self.moves or {}).items():
+            MOVES.check(name)
+            if not 0 < share < float("inf"):
+                raise FlexNetError(f"the share of move {name} is {share}; it must be a finite number above 0")
+        if self.moves is not None and not self.moves:
+            raise FlexNetError("the search has no moves; give at least one a share")
+
+    @property
+    def topology_name(self) -> str:
+        """The name of the topology, or of its family."""
+        return self.topology if isinstance(self.topology, str) else self.topology.name
+
+    def to_dict(self) -> dict[str, object]:
+        """The settings as JSON can hold them; moves only where they are set by themselves."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)} | {"topology": self.topology_name}
+        moves = values.pop("moves")
+        return values if moves is None else {**values, "moves": dict(moves)}

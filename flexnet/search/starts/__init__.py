@@ -1,0 +1,24 @@
+"""Starts: where a search begins.
+
+Contract: `start`; every start is a file of its own and a line below.  What comes in is a problem, laid out for moves,
+and the topology family; what goes out are strategies, of which the search prices all and begins with the fastest, and
+with some a lower bound.  May import `exact`, `network`, `plan` and what lies below them.
+"""
+
+from typing import TYPE_CHECKING
+
+from flexnet.registry import Registry
+
+if TYPE_CHECKING:
+    from flexnet.search.starts.start import Start
+
+__all__ = ["STARTS"]
+
+STARTS: "Registry[type[Start]]" = Registry(
+    "start",
+    {
+        "data": "flexnet.search.starts.data_parallel:DataParallel",
+        "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
+    },
+)
+"""Starts by the name that ``--start`` takes."""

@@ -1,0 +1,48 @@
+"""Data parallelism."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.model.operators import kind_of
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.strategy import Config
+from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.start import Start, StartPoints
+
+__all__ = ["DataParallel", "data_parallel"]
+
+
+class DataParallel(Start):
+    """Every operator cut along the batch over all servers; see `data_parallel`."""
+
+    name: ClassVar[str] = "data-parallel"
+
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """The one strategy."""
+        return StartPoints((tuple(data_parallel(rng, space)),))
+
+
+def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
+    """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372)."""
+    problem = space.problem
+    n_server = problem.cluster.n_server
+    configs = []
+    n_whole = 0
+    for op in problem.graph.operators:
+        if kind_of(op).whole:
+            choice, devices = space.random_config(rng, op.index)
+            home = n_whole % n_server
+            if home in devices:
+                devices.remove(home)
+                devices.insert(0, home)
+            else:
+                devices[0] = home
+            n_whole += 1
+            configs.append(Config(space.degrees[op.index][choice], tuple(devices)))
+        else:
+            degrees = (*[1] * (op.rank - 1), n_server)
+            configs.append(Config(degrees, tuple(range(n_server))))
+    return configs

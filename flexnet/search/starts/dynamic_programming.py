@@ -1,0 +1,52 @@
+"""Strategies that are optimal under additive costs, and a lower bound (``--start dp``).
+
+Simulated time is not additive, for communication hides behind compute.  So several additive models are solved exactly,
+which differ in how much communication they count; the simulator prices what they find, beside data parallelism, and
+the fastest is the start.  Networks are built with random choices, so the fastest is tried on a few.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.exact.bound import lower_bound
+from flexnet.exact.frontier import frontier
+from flexnet.exact.solver import solve
+from flexnet.exact.terms import Terms, measured_terms, place
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.strategy import Config
+from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.start import Bound, Start, StartPoints
+
+__all__ = ["DynamicProgramming"]
+
+SHARES = ((1.0, 1.0), (0.5, 0.5), (0.25, 0.25), (0.0, 1.0), (0.0, 0.0))  # of all-reduces and transfers
+
+
+class DynamicProgramming(Start):
+    """Optima of several additive models; with a memory limit, the fastest trade-off that fits is one of them."""
+
+    name: ClassVar[str] = "dynamic-programming"
+
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """The optima, without repetition, and a bound; nothing is left to chance."""
+        problem = space.problem
+        terms = measured_terms(problem, strided=space.strided)
+        per_byte = 1.0 / family.server_bandwidth(problem.cluster)
+        counted = per_byte if problem.semantics.fair_links else None
+        seconds = lower_bound(problem.graph, terms, problem.cluster.n_server, counted)
+        found: dict[tuple[Config, ...], None] = {}
+        for choices in _selections(terms, per_byte, memory_limit):
+            found[tuple(place(problem, terms, choices, strided=space.strided))] = None
+        return StartPoints(tuple(found), Bound(seconds, terms, per_byte))
+
+
+def _selections(terms: Terms, per_byte: float, memory_limit: float | None) -> Iterator[tuple[int, ...]]:
+    for reduce, move in SHARES:
+        yield solve(terms.tables(per_byte, reduce=reduce, move=move)).choices
+    if memory_limit is not None:
+        points = frontier(terms.tables(per_byte), terms.memory)
+        yield from [point.choices for point in points if point.memory <= memory_limit][-1:]

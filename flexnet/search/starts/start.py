@@ -1,0 +1,76 @@
+"""The contract of a start, and what starts give."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.exact.frontier import FrontierPoint, frontier
+from flexnet.exact.terms import Terms
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.strategy import Config
+from flexnet.search.moves.space import MoveSpace
+
+__all__ = ["Bound", "Start", "StartPoints"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bound:
+    """What an exact search of additive models proves.
+
+    Parameters
+    ----------
+    seconds : float
+        That any strategy takes at least, on any network of the kind, whose parts of an operator lie on different
+        servers.
+    terms : Terms
+    per_byte : float
+        Seconds a server takes to send a byte.
+    """
+
+    seconds: float
+    terms: Terms
+    per_byte: float
+
+    def frontier(self) -> list[FrontierPoint]:
+        """Trade-offs of additive time (seconds) and memory of all operators of a server (bytes)."""
+        return frontier(self.terms.tables(self.per_byte), self.terms.memory)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StartPoints:
+    """Strategies to begin with, each the config of every operator in model order; and what was proven on the way."""
+
+    strategies: tuple[tuple[Config, ...], ...]
+    bound: Bound | None = None
+
+
+class Start(ABC):
+    """Where a search begins.  A new one is a subclass in a file of its own and a line in `STARTS`.
+
+    Attributes
+    ----------
+    name : str
+        As it is printed, before the word start.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """Strategies of which the fastest is begun with; data parallelism is among them in any case.
+
+        Parameters
+        ----------
+        space : MoveSpace
+            The problem, laid out for moves.
+        family : TopologyFamily
+            What networks the strategies will be priced on.
+        memory_limit : float or None
+            Bytes of a server; strategies that need more are passed over, and refused if there is no other.
+        rng : numpy.random.Generator
+            The only source of chance.
+        """

@@ -1,0 +1,192 @@
+"""Links that simultaneous flows share max-min fairly."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.plan.arrays import TaskArrays
+from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.kernels.fair import simulate_fair
+from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Links, Queues, Rings
+from flexnet.simulate.kernels.heap import Heap
+from flexnet.simulate.kernels.rings import ring_sizes
+from flexnet.simulate.link_model import LinkModel, Timeline
+from flexnet.simulate.protocol import TCP, Protocol
+
+__all__ = ["FairLinks", "LinkLoads"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NO_EDGES = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkLoads:
+    """Loads of links in one iteration.
+
+    Parameters
+    ----------
+    bytes : float64 (n_link,)
+        What all flows put on every link.
+    peak : float64 (n_link,)
+        Highest rate, bytes/s; like ``carried`` empty unless it was watched.
+    carried : float64 (n_link,)
+        Bytes that went through, summed up over time.
+    """
+
+    bytes: Floats
+    peak: Floats
+    carried: Floats
+
+
+@dataclass(slots=True)
+class FairLinks(LinkModel):
+    """Links shared max-min fairly; see `flexnet.simulate.kernels.fair.simulate_fair` for the model and its sources.
+
+    Parameters
+    ----------
+    window : float
+        Least time in seconds between two solutions of the rates; 0 for every change.
+    tolerance : float
+        Relative distance under which links fill together; 0 for exact.
+    protocol : Protocol
+        What the transport adds to fluid flows.
+    watch : bool
+        Keep the highest rate and the bytes of every link; ``window`` must be 0.
+    """
+
+    routes_by_flow: ClassVar[bool] = True
+
+    window: float = 0.0
+    tolerance: float = 0.0
+    protocol: Protocol = TCP
+    watch: bool = False
+    _room: tuple[int, ...] = (0,) * 8
+    _work: FairWork | None = None
+    _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def seconds(
+        self,
+        tasks: TaskArrays,
+        network: NetworkArrays,
+        *,
+        limit: float = np.inf,
+        routes: FlowRoutes | None = None,
+        directions: npt.NDArray[np.int8] | None = None,
+    ) -> float:
+        """Iteration time in seconds; when it is above ``limit``, some time above ``limit``."""
+        return self._run(tasks, network, limit, routes)[0]
+
+    def timeline(
+        self,
+        tasks: TaskArrays,
+        network: NetworkArrays,
+        *,
+        routes: FlowRoutes | None = None,
+        directions: npt.NDArray[np.int8] | None = None,
+    ) -> Timeline:
+        """Iteration time with the start and end of every task."""
+        seconds, work = self._run(tasks, network, np.inf, routes)
+        n_task = len(tasks.kind)
+        return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
+
+    def link_loads(self, n_link: int) -> LinkLoads:
+        """What the links of the network simulated last had to do, ``n_link`` of them."""
+        assert self._work is not None
+        links = self._work.links
+        return LinkLoads(links.bytes[:n_link].copy(), links.peak[:n_link].copy(), links.carried[:n_link].copy())
+
+    def _run(
+        self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
+    ) -> tuple[float, FairWork]:
+        if routes is None:
+            routes = FlowRoutes(tasks.place, NO_EDGES)
+        n_group, by_server = len(tasks.group_ptr) - 1, self.protocol.by_server
+        if len(self._group_class) < n_group:
+            self._group_class = np.zeros(2 * n_group, np.int64)
+            self._work = None  # it would go on with the smaller array
+        n_ring, n_inc = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
+        rings = 2 if by_server else int(np.diff(network.ring_ptr).max(initial=1))
+        n_flow = len(tasks.kind) + n_group * rings
+        n_path = len(network.route_ptr) - 1
+        n_class = n_ring + min(len(tasks.kind), n_path)
+        n_link = len(network.bandwidth)
+        work = self._reserve(
+            (len(tasks.kind), n_group, n_flow, n_class, n_inc + len(network.route), n_link, network.n_server, n_path)
+        )
+        protocol = self.protocol
+        seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
+        return float(seconds), work
+
+    def _reserve(self, needed: tuple[int, ...]) -> FairWork:
+        if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
+            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
+            task, group, flow, n_class, inc, link, server, path = self._room
+            self._work = FairWork(
+                heap=Heap(times=np.zeros(flow), items=np.zeros(flow, np.int64), n=np.zeros(1, np.int64)),
+                start=np.zeros(task),
+                end=np.zeros(task),
+                waiting=np.zeros(task, np.int64),
+                queues=Queues(
+                    ptr=np.zeros(server + 1, np.int64),
+                    length=np.zeros(server, np.int64),
+                    task=np.zeros(task, np.int64),
+                    time=np.zeros(task),
+                    rank=np.zeros(task, np.int64),
+                    running=np.zeros(server, np.int64),
+                    wake=np.zeros(2 * task + server, np.int64),
+                    n_wake=np.zeros(1, np.int64),
+                ),
+                server_load=np.zeros(server),
+                rings=Rings(
+                    group_class=self._group_class, first=np.zeros(group, np.int64), n_class=np.zeros(group, np.int64)
+                ),
+                classes=Classes(
+                    n=np.zeros(1, np.int64),
+                    begin=np.zeros(n_class, np.int64),
+                    end=np.zeros(n_class, np.int64),
+                    link=np.zeros(inc, np.int32),
+                    hops=np.zeros(n_class, np.int64),
+                    extra_latency=np.zeros(n_class),
+                    weight=np.zeros(n_class),
+                    n_flow=np.zeros(n_class, np.int64),
+                    rate=np.zeros(n_class),
+                    served=np.zeros(n_class),
+                    since=np.zeros(n_class),
+                    head=np.zeros(n_class, np.int64),
+                    next_end=np.zeros(n_class),
+                    finish=np.zeros(n_class),
+                    narrowest=np.zeros(n_class),
+                    active=np.zeros(n_class, np.int64),
+                    n_active=np.zeros(1, np.int64),
+                    listed=np.zeros(n_class, np.bool_),
+                    open=np.zeros(n_class, np.int64),
+                    owner=np.zeros(inc, np.int32),
+                    after=np.zeros(inc, np.int32),
+                    of_path=np.zeros(path, np.int32),
+                ),
+                flows=Flows(
+                    n=np.zeros(1, np.int64),
+                    last_byte=np.zeros(flow),
+                    following=np.zeros(flow, np.int64),
+                    item=np.zeros(flow, np.int64),
+                    delay=np.zeros(flow),
+                ),
+                links=Links(
+                    bytes=np.zeros(link),
+                    peak=np.zeros(link if self.watch else 0),
+                    carried=np.zeros(link if self.watch else 0),
+                    users=np.zeros(link),
+                    unfrozen=np.zeros(link),
+                    left=np.zeros(link),
+                    share=np.zeros(link),
+                    least=np.zeros(link),
+                    touched=np.zeros(link, np.int64),
+                    by_share=Heap(times=np.zeros(link), items=np.zeros(link, np.int64), n=np.zeros(1, np.int64)),
+                    head=np.zeros(link, np.int32),
+                ),
+            )
+        return self._work

@@ -1,0 +1,240 @@
+"""Event simulation on links that simultaneous flows share max-min fairly."""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.flow_classes import (
+    SAME_TIME,
+    add_flow,
+    class_of_path,
+    clear,
+    foresee_end,
+    retire,
+    serve,
+    watch,
+)
+from flexnet.simulate.kernels.heap import pop, push
+from flexnet.simulate.kernels.link_loads import load_links
+from flexnet.simulate.kernels.maxmin import share_links
+from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds
+from flexnet.simulate.kernels.server_queues import enqueue, start_waiting, wake
+
+__all__ = ["simulate_fair"]
+
+# Events; the number of one is this times the number of tasks plus the task.
+TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3
+
+
+@kernel
+def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
+    """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
+
+    A transfer is a fluid flow over the links of its route.  A ring all-reduce is one coflow per ring: all its edges
+    carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds ends with a
+    barrier.  Rates are weighted max-min fair (`flexnet.simulate.kernels.maxmin`).  This is where congestion control
+    with equal round trips converges (the packet simulator's DCTCP), and it has no order: rates depend on which flows
+    are there, not on which came first, so ties between tasks cannot matter.  A flow arrives ``round_trips`` x hops x
+    latency, and a packet for every hop but one, after its last byte left; a ring pays that in every round.  Latency
+    never occupies a link.
+
+    Compute is first in, first out per server; of tasks ready at the same time the earlier operator runs first.
+
+    Parameters
+    ----------
+    tasks : flexnet.plan.arrays.TaskArrays
+    network : flexnet.simulate.arrays.NetworkArrays
+    routes : flexnet.simulate.arrays.FlowRoutes
+        Which of the network's routes every transfer, and every edge of a collective, takes.
+    protocol : flexnet.simulate.protocol.Protocol
+    window : float
+        Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
+        in between gets an equal share of its narrowest link until then; one that ends does so when its bytes are
+        served, and what it frees is handed out later.
+    tolerance : float
+        Links within this relative distance of being a bottleneck count as one (0: exact).
+    limit : float
+        Stop as soon as some task ends after this time, or at once if no schedule can meet it.
+    work : flexnet.simulate.kernels.fair_state.FairWork
+
+    Returns
+    -------
+    float
+        End of the last task, or a value above ``limit``; ``work.start`` and ``work.end`` hold every task's times,
+        ``work.links.bytes`` what every link is asked to carry.  With ``window`` 0, ``work.links.peak`` and
+        ``work.links.carried`` receive every link's highest rate and the bytes it did carry, unless they are empty.
+    """
+    heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
+    tolerance = max(tolerance, SAME_TIME)
+    lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
+    bound = load_links(tasks, network, routes, protocol, work)
+    if bound > limit:
+        return bound
+    _clear_work(tasks, network, work)
+    for task in range(n_task):
+        if tasks.n_pred[task] == 0:
+            _release(tasks, work, task, 0.0)
+    now = 0.0
+    finish = 0.0
+    solved = -np.inf  # when rates were solved last
+    dirty = False  # whether flows have come or gone since
+    next_end = np.inf  # when the next flow ends
+    while True:
+        start_waiting(work.queues, heap, tasks.seconds, work.start, now)
+        network_time = max(now, solved + window) if dirty else next_end
+        if heap.n[0] == 0 and network_time == np.inf:
+            return finish
+        if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
+            now = max(now, heap.times[0])
+            while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
+                item = pop(heap)
+                what, task = item // n_task, item % n_task
+                if what < FLOWS_START or tasks.kind[task] != NOMINAL_COMM:
+                    work.end[task] = now
+                    finish = max(finish, now)
+                if what == TASK_ENDS:
+                    _end_task(tasks, work, task, now)
+                elif what >= FLOWS_START:
+                    started, end = _start_flows(tasks, network, routes, protocol, work, what, task, now, solved, window)
+                    dirty |= started
+                    next_end = min(next_end, end)
+            if finish > limit:
+                return finish
+        else:
+            now = max(now, network_time)
+            _retire_finished(heap, work.classes, work.flows, links, now)
+            if work.classes.n_active[0] > 0:
+                share_links(network.bandwidth, tolerance, work.classes, links)
+                if links.peak.shape[0] > 0:
+                    watch(work.classes, links)
+            solved = now
+            dirty, next_end = _foresee_ends(heap, work.classes, work.flows, links, now, window)
+
+
+@kernel
+def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Nothing has begun."""
+    queues, classes, links = work.queues, work.classes, work.links
+    work.heap.n[0] = 0
+    work.flows.n[0] = 0
+    classes.n_active[0] = 0
+    classes.of_path[:] = -1
+    for c in range(classes.n[0]):
+        clear(classes, c)
+    links.peak[:] = 0.0
+    links.carried[:] = 0.0
+    links.users[:] = 0.0
+    queues.ptr[:] = 0
+    queues.length[:] = 0
+    queues.running[:] = -1
+    queues.n_wake[0] = 0
+    for task in range(tasks.kind.shape[0]):
+        work.waiting[task] = tasks.n_pred[task]
+        if tasks.kind[task] <= BACKWARD:
+            queues.ptr[tasks.place[task] + 1] += 1
+    for server in range(network.n_server):
+        queues.ptr[server + 1] += queues.ptr[server]
+        wake(queues, server)
+
+
+@inlined
+def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """Let a task begin whose predecessors have ended: in its server's queue, or on the network when it is due."""
+    work.start[task] = now
+    if tasks.kind[task] <= BACKWARD:
+        enqueue(work.queues, tasks.place[task], task, tasks.rank[task], now)
+    else:
+        push(work.heap, now + tasks.seconds[task], FLOWS_START * tasks.kind.shape[0] + task)
+
+
+@inlined
+def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """Free the server of a task that has ended, and release the tasks that waited for it alone."""
+    if tasks.kind[task] <= BACKWARD:
+        work.queues.running[tasks.place[task]] = -1
+        wake(work.queues, tasks.place[task])
+    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        following = tasks.succ[p]
+        work.waiting[following] -= 1
+        if work.waiting[following] == 0:
+            _release(tasks, work, following, now)
+
+
+@inlined
+def _start_flows(  # type: ignore[no-untyped-def]
+    tasks, network, routes, protocol, work, what, task, now, solved, window
+):
+    """Start a transfer, or the rings of an all-reduce; return whether any shares links, and the first end."""
+    n_task = tasks.kind.shape[0]
+    heap, classes, flows, links = work.heap, work.classes, work.flows, work.links
+    if tasks.kind[task] == NOMINAL_COMM:
+        first = class_of_path(network, classes, routes.transfer[task])
+        n_new = 1
+        rounds = 1
+        size = np.float64(tasks.bytes[task])
+        item = TASK_ENDS * n_task + task
+    else:
+        group = work.rings.group_class[tasks.place[task]]
+        n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
+        n_new = 0
+        if n > 1:
+            n_new = 1 if protocol.by_server else work.rings.n_class[group]
+        rounds, size = ring_rounds(n, tasks.bytes[task], protocol.small_packet_bytes, protocol.by_server)
+        size /= max(n_new, 1)
+        first = work.rings.first[group]
+        item = RING_ENDS * n_task + task
+        if what == SERVER_ANSWERS:
+            first += 1
+        elif protocol.by_server:
+            item = SERVER_ANSWERS * n_task + task
+    started = False
+    next_end = np.inf
+    for c in range(first, first + n_new):
+        if classes.begin[c] == classes.end[c]:  # all within one server: there at once
+            push(heap, now, item)
+            continue
+        started = True
+        add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now)
+        foresee_end(classes, c, now)
+        if window > 0.0 and classes.finish[c] <= solved + window:
+            target = classes.served[c] + classes.rate[c] * (solved + window - now)
+            retire(heap, classes, flows, links, c, target, now, classes.rate[c])
+            foresee_end(classes, c, now)
+        next_end = min(next_end, classes.finish[c])
+    return started, next_end
+
+
+@inlined
+def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyped-def]
+    """Serve all flows until ``now``, and take out those that have ended."""
+    kept = 0
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        if classes.n_flow[c] > 0:
+            serve(classes, links, c, now)
+            if classes.finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
+                target = max(classes.served[c], classes.next_end[c]) * (1.0 + SAME_TIME)
+                retire(heap, classes, flows, links, c, target, now, 0.0)
+        if classes.n_flow[c] > 0:
+            classes.active[kept] = c
+            kept += 1
+        else:
+            classes.listed[c] = False
+    classes.n_active[0] = kept
+
+
+@inlined
+def _foresee_ends(heap, classes, flows, links, now, window):  # type: ignore[no-untyped-def]
+    """Whether flows end before rates may change again, within ``window`` (they are retired); and when the next ends."""
+    dirty = False
+    next_end = np.inf
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        if window > 0.0 and classes.next_end[c] <= classes.served[c] + classes.rate[c] * window:
+            # the class keeps its share of links until then
+            target = classes.served[c] + classes.rate[c] * window
+            retire(heap, classes, flows, links, c, target, now, classes.rate[c])
+            dirty = True
+        foresee_end(classes, c, now)
+        next_end = min(next_end, classes.finish[c])
+    return dirty, next_end

@@ -1,0 +1,195 @@
+"""Scratch memory of a fair-sharing simulation, as its kernels see it.
+
+*Flows* over the same links are one *class*: they have one rate, so a class only counts its flows and how many bytes
+each of them has been served.  All edges of a ring of an all-reduce are a class too, with one flow per running ring.
+Single numbers that kernels change are arrays of shape (1,).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.simulate.kernels.heap import Heap
+
+__all__ = ["Classes", "FairWork", "Flows", "Links", "Queues", "Rings"]
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Queues(NamedTuple):
+    """Compute tasks that wait for their server, by the time they got ready, then by rank.
+
+    Parameters
+    ----------
+    ptr : int64 (n_server + 1,)
+        Where the queue of every server begins.
+    length : int64 (n_server,)
+    task, time, rank : (n_task,)
+    running : int64 (n_server,)
+        The task every server runs, or -1.
+    wake, n_wake : int64 (2 * n_task + n_server,), (1,)
+        Servers that may have something to start.
+    """
+
+    ptr: Ints
+    length: Ints
+    task: Ints
+    time: Floats
+    rank: Ints
+    running: Ints
+    wake: Ints
+    n_wake: Ints
+
+
+class Rings(NamedTuple):
+    """Classes of every all-reduce: of its rings, or of the way to its parameter server and of that back.
+
+    Parameters
+    ----------
+    group_class : int64 (n_allreduce,)
+        The first all-reduce with the same members and paths; the other arrays are filled at its place.
+    first, n_class : int64 (n_allreduce,)
+    """
+
+    group_class: Ints
+    first: Ints
+    n_class: Ints
+
+
+class Classes(NamedTuple):
+    """Flows with the same links.  Rings come first, then routes in the order of their first transfer.
+
+    Parameters
+    ----------
+    n : int64 (1,)
+    begin, end : int64 (n_class,)
+        Range of ``link``; a ring has every link once for every edge over it.
+    link : int32 (n_place,)
+        The links of all classes.
+    hops : int64 (n_class,)
+        Of the longest edge.
+    extra_latency : float64 (n_class,)
+        Seconds one way above ``hops`` times the latency of the fastest link.
+    weight : float64 (n_class,)
+        Share of a link that a flow gets beside others.
+    n_flow : int64 (n_class,)
+    rate : float64 (n_class,)
+        Bytes/s of each flow.
+    served : float64 (n_class,)
+        Bytes each flow has been served since the class was last empty, until ``since``.
+    since : float64 (n_class,)
+    head : int64 (n_class,)
+        First flow of a list, or -1.
+    next_end : float64 (n_class,)
+        What ``served`` will be when the next flow ends.
+    finish : float64 (n_class,)
+        When that is, at the present rate.
+    narrowest : float64 (n_class,)
+        Scratch of the rate solver.
+    active, n_active : int64 (n_class,), (1,)
+        Classes that have flows or had some when rates were last solved.
+    listed : bool (n_class,)
+        Whether a class is among them.
+    open : int64 (n_class,)
+        Scratch of the rate solver.
+    owner, after : int32 (n_place,)
+        Scratch: class of every place in ``link``, and the next place in the list of those with the same link.
+    of_path : int32 (n_path,)
+        Class of every route, or -1.
+    """
+
+    n: Ints
+    begin: Ints
+    end: Ints
+    link: npt.NDArray[np.int32]
+    hops: Ints
+    extra_latency: Floats
+    weight: Floats
+    n_flow: Ints
+    rate: Floats
+    served: Floats
+    since: Floats
+    head: Ints
+    next_end: Floats
+    finish: Floats
+    narrowest: Floats
+    active: Ints
+    n_active: Ints
+    listed: npt.NDArray[np.bool_]
+    open: Ints
+    owner: npt.NDArray[np.int32]
+    after: npt.NDArray[np.int32]
+    of_path: npt.NDArray[np.int32]
+
+
+class Flows(NamedTuple):
+    """Flows, ``n`` (1,) so far.
+
+    Parameters
+    ----------
+    last_byte : float64 (n_flow,)
+        What its class will have served when a flow's last byte has been.
+    following : int64 (n_flow,)
+        The next flow of the same class, or -1.
+    item : int64 (n_flow,)
+        Event of its arrival.
+    delay : float64 (n_flow,)
+        Seconds from its last byte's leaving to its arrival.
+    """
+
+    n: Ints
+    last_byte: Floats
+    following: Ints
+    item: Ints
+    delay: Floats
+
+
+class Links(NamedTuple):
+    """Links of the network.
+
+    Parameters
+    ----------
+    bytes : float64 (n_link,)
+        What all flows put on every link.
+    peak, carried : float64 (n_link,) or (0,)
+        Highest rate and bytes carried, if that is watched.
+    users : float64 (n_link,)
+        Weight of all flows over a link.
+    unfrozen, left, share, least : float64 (n_link,)
+        Scratch of the rate solver, see `flexnet.simulate.kernels.maxmin`.
+    touched : int64 (n_link,)
+        Scratch: links in use.
+    by_share : Heap
+        Scratch: links by what is left of them for every flow.
+    head : int32 (n_link,)
+        Scratch: the first place of that list, or -1.
+    """
+
+    bytes: Floats
+    peak: Floats
+    carried: Floats
+    users: Floats
+    unfrozen: Floats
+    left: Floats
+    share: Floats
+    least: Floats
+    touched: Ints
+    by_share: Heap
+    head: npt.NDArray[np.int32]
+
+
+class FairWork(NamedTuple):
+    """Everything together, with ``start`` and ``end`` of every task and how many predecessors it is ``waiting`` for."""
+
+    heap: Heap
+    start: Floats
+    end: Floats
+    waiting: Ints
+    queues: Queues
+    server_load: Floats
+    rings: Rings
+    classes: Classes
+    flows: Flows
+    links: Links

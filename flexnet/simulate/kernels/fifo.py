@@ -1,0 +1,262 @@
+"""The original's event simulation: links serve whole messages first in, first out, cut through.
+
+Event loop, transfers and all-reduces are those of simulator.cc:1570, 1143 and 1827 in FlexNet (all-reduces without
+rings: 1241); the arithmetic follows the original operation for operation, because ties decide its cost.  It orders
+events by time alone, so that its heap decides which of several at once comes first.
+"""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.simulate.kernels.libstdcxx_heap import pop, push
+
+__all__ = ["flow_count", "simulate_fifo"]
+
+
+@kernel
+def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, limit, work):  # type: ignore[no-untyped-def]
+    """Replay one iteration and return when its last task ends, in milliseconds.
+
+    Everything is computed in the original's unit and precision (milliseconds as doubles; run times and latency
+    rounded to float32), because ties between sums of such times decide its cost.
+
+    Parameters
+    ----------
+    tasks : flexnet.plan.arrays.TaskArrays
+    network : flexnet.simulate.arrays.NetworkArrays
+    directions : int8 (n_allreduce,)
+        +1 or -1: which way a ring over routes runs (simulator.cc:1241).
+    segment_bytes : int
+        Transfers are cut into messages of at most this size; 0 for no cutting.
+    keep_lone_sync : bool
+        Count the intra-server time of one-server groups.
+    limit : float
+        Stop as soon as some task ends after this time in ms; what is returned then exceeds it but is only a lower
+        bound.
+    work : flexnet.simulate.kernels.fifo_state.FifoWork
+
+    Returns
+    -------
+    float
+        End of the last task; ``work.end`` and ``work.start`` hold every task's times.
+    """
+    heap, n_task = work.heap, tasks.kind.shape[0]
+    latency = np.float64(np.float32(network.latency * 1e3))
+    # Items of the heap: tasks, flows of collectives, closings of collectives.
+    first_closing = n_task + work.flow_route.shape[0]
+    _clear_work(tasks, network, work)
+    finish = 0.0
+    while heap.n[0] > 0:
+        item = pop(heap)
+        if item >= first_closing:
+            finish = max(finish, _close_collective(tasks, work, item - first_closing))
+            continue
+        if item >= n_task:
+            sent, end = _send_flow(network, work, latency, segment_bytes, item, item - n_task)
+            if sent:
+                finish = max(finish, end)
+                _end_flow(work, item - n_task, end, first_closing)
+                if finish > limit:
+                    return finish
+            continue
+        if tasks.kind[item] == ALLREDUCE:
+            alone, end = _start_collective(tasks, network, directions, work, item)
+            if alone and keep_lone_sync:
+                finish = max(finish, end)
+            continue
+        if tasks.kind[item] == NOMINAL_COMM:
+            sent, end = _send_transfer(tasks, network, work, latency, segment_bytes, item)
+            if not sent:
+                continue
+        else:
+            end = _compute(tasks, work, item)
+        finish = max(finish, end)
+        if finish > limit:
+            return finish
+        _release_successors(tasks, work, item, end)
+    return finish
+
+
+@inlined
+def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Nothing has begun but what waits for nothing."""
+    for link in range(network.bandwidth.shape[0]):
+        work.link_bandwidth[link] = network.bandwidth[link] / 1e3
+    work.link_free[:] = 0.0
+    work.server_free[:] = 0.0
+    work.heap.n[0] = 0
+    work.n_flow[0] = 0
+    for task in range(tasks.kind.shape[0]):
+        work.ready[task] = 0.0
+        work.waiting[task] = tasks.n_pred[task]
+        work.left[task] = tasks.bytes[task]
+        if tasks.n_pred[task] == 0:
+            push(work.heap, 0.0, task)
+
+
+@inlined
+def _compute(tasks, work, task):  # type: ignore[no-untyped-def]
+    """Run a task as soon as its server is free; return its end."""
+    server = tasks.place[task]
+    start = max(work.server_free[server], work.ready[task])
+    end = start + np.float64(np.float32(tasks.seconds[task] * 1e3))
+    work.server_free[server] = end
+    work.start[task] = start
+    work.end[task] = end
+    return end
+
+
+@inlined
+def _release_successors(tasks, work, task, end):  # type: ignore[no-untyped-def]
+    """Let the tasks begin that waited for this one last."""
+    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        following = tasks.succ[p]
+        if end > work.ready[following]:
+            work.ready[following] = end
+        work.waiting[following] -= 1
+        if work.waiting[following] == 0:
+            push(work.heap, work.ready[following], following)
+
+
+@inlined
+def _send(network, work, latency, links, route, stop, at, size):  # type: ignore[no-untyped-def]
+    """Send one message over ``links[route:stop]``; return when the first link begins, and it and all have ended."""
+    begin = at
+    first_end = at
+    end = 0.0 if route == stop else at
+    for h in range(route, stop):
+        link = links[h]
+        s = max(work.link_free[link], at)
+        if h == route:
+            begin = s
+        at = s + latency
+        if network.extra_latency.shape[0] > 0:
+            at += network.extra_latency[link] * 1e3
+        e = at + size / work.link_bandwidth[link]
+        work.link_free[link] = e
+        end = max(end, e)
+        if h == route:
+            first_end = e
+    return begin, first_end, end
+
+
+@inlined
+def _message_bytes(left, segment_bytes):  # type: ignore[no-untyped-def]
+    """Size of the next message of what is left."""
+    return segment_bytes if segment_bytes > 0 and left > segment_bytes else left
+
+
+@inlined
+def _send_transfer(tasks, network, work, latency, segment_bytes, task):  # type: ignore[no-untyped-def]
+    """Send a transfer's next message; return whether it was the last, and its end."""
+    route, stop = network.route_ptr[tasks.place[task]], network.route_ptr[tasks.place[task] + 1]
+    size = _message_bytes(work.left[task], segment_bytes)
+    begin, first_end, end = _send(network, work, latency, network.route, route, stop, work.ready[task], size)
+    if size < work.left[task]:
+        work.left[task] -= size
+        work.ready[task] = first_end
+        push(work.heap, first_end, task)
+        return False, end
+    work.start[task] = begin
+    work.end[task] = end
+    return True, end
+
+
+@inlined
+def _send_flow(network, work, latency, segment_bytes, item, flow):  # type: ignore[no-untyped-def]
+    """Send the next message of a collective's flow; return whether it was the last, and its end."""
+    links = network.ring_links if work.flow_on_ring[flow] else network.route
+    route, stop = work.flow_route[flow], work.flow_route_end[flow]
+    size = _message_bytes(work.flow_left[flow], segment_bytes)
+    _, first_end, end = _send(network, work, latency, links, route, stop, work.flow_ready[flow], size)
+    if size < work.flow_left[flow]:
+        work.flow_left[flow] -= size
+        work.flow_ready[flow] = first_end
+        push(work.heap, first_end, item)
+        return False, end
+    return True, end
+
+
+@inlined
+def _end_flow(work, flow, end, first_closing):  # type: ignore[no-untyped-def]
+    """Close the collective of a flow that has ended if it was the last."""
+    collective = work.flow_collective[flow]
+    work.collective_ready[collective] = max(work.collective_ready[collective], end)
+    work.collective_waiting[collective] -= 1
+    if work.collective_waiting[collective] == 0:
+        push(work.heap, work.collective_ready[collective], first_closing + collective)
+
+
+@inlined
+def _close_collective(tasks, work, collective):  # type: ignore[no-untyped-def]
+    """A task without run time on the first member's server ends a collective; return its end."""
+    server = tasks.group[tasks.group_ptr[collective]]
+    end = max(work.server_free[server], work.collective_ready[collective])
+    work.server_free[server] = end
+    return end
+
+
+@inlined
+def _add_flow(work, collective, on_ring, route, stop, size, ready, first_flow):  # type: ignore[no-untyped-def]
+    """Add a flow over links ``route`` to ``stop``, of the topology's rings or of routes."""
+    flow = work.n_flow[0]
+    work.n_flow[0] += 1
+    work.flow_route[flow] = route
+    work.flow_route_end[flow] = stop
+    work.flow_on_ring[flow] = on_ring
+    work.flow_left[flow] = size
+    work.flow_ready[flow] = ready
+    work.flow_collective[flow] = collective
+    push(work.heap, ready, first_flow + flow)
+
+
+@inlined
+def _start_collective(tasks, network, directions, work, task):  # type: ignore[no-untyped-def]
+    """After its intra-server part, expand an all-reduce to flows, one for every member and ring.
+
+    Returns whether there is one member only, and the end of that part.
+    """
+    n_task, n_server = tasks.kind.shape[0], network.n_server
+    ring_ptr, ring_hops = network.ring_ptr, network.ring_hops
+    collective = tasks.place[task]
+    start = tasks.group_ptr[collective]
+    n = tasks.group_ptr[collective + 1] - start
+    at = work.ready[task] + tasks.seconds[task] * 1e3
+    work.start[task] = work.ready[task]
+    work.end[task] = at
+    if n > 1:
+        work.collective_ready[collective] = 0.0
+        n_ring = ring_ptr[n + 1] - ring_ptr[n]
+        work.collective_waiting[collective] = n * max(n_ring, 1)
+        share = 2.0 * (n - 1) / n * tasks.bytes[task]
+        if n_ring > 0:
+            size = int(np.ceil(share / n_ring))
+            for m in range(n):
+                member = tasks.group[start + m]
+                for r in range(ring_ptr[n], ring_ptr[n + 1]):
+                    hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
+                    route = ring_hops[r] + member * hops
+                    _add_flow(work, collective, True, route, route + hops, size, at, n_task)
+        else:
+            size = int(share)
+            m = 0
+            for _ in range(n):
+                to = (m + directions[collective] + n) % n
+                pair = tasks.group[start + m] * n_server + tasks.group[start + to]
+                _add_flow(
+                    work, collective, False, network.route_ptr[pair], network.route_ptr[pair + 1], size, at, n_task
+                )
+                m = to
+    return n == 1, at
+
+
+@kernel
+def flow_count(tasks, network):  # type: ignore[no-untyped-def]
+    """Number of flows all collectives expand to: one for every member and ring."""
+    n_flow = 0
+    for c in range(tasks.group_ptr.shape[0] - 1):
+        n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+        if n > 1:
+            n_flow += n * max(network.ring_ptr[n + 1] - network.ring_ptr[n], 1)
+    return n_flow

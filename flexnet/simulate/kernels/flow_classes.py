@@ -1,0 +1,144 @@
+"""Flows join the class of their links, are served at its rate, and leave when their last byte has been."""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.simulate.kernels.heap import push
+
+__all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "retire", "serve", "watch"]
+
+# Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
+SAME_TIME = 1e-10
+
+
+@inlined
+def class_of_path(network, classes, path):  # type: ignore[no-untyped-def]
+    """Class of the flows along a route; a new one if it has none yet."""
+    c = classes.of_path[path]
+    if c < 0:
+        c = classes.n[0]
+        classes.n[0] += 1
+        classes.of_path[path] = c
+        at = classes.end[c - 1] if c > 0 else 0
+        classes.begin[c] = at
+        extra = 0.0
+        for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
+            classes.link[at] = network.route[i]
+            at += 1
+            if network.extra_latency.shape[0] > 0:
+                extra += network.extra_latency[network.route[i]]
+        classes.end[c] = at
+        classes.hops[c] = at - classes.begin[c]
+        classes.extra_latency[c] = extra
+        classes.weight[c] = 1.0
+        clear(classes, c)
+    return c
+
+
+@inlined
+def clear(classes, c):  # type: ignore[no-untyped-def]
+    """Class ``c`` has no flows."""
+    classes.n_flow[c] = 0
+    classes.listed[c] = False
+    classes.head[c] = -1
+
+
+@inlined
+def serve(classes, links, c, now):  # type: ignore[no-untyped-def]
+    """Serve the flows of class ``c`` until ``now``; count what its links carry if that is watched."""
+    elapsed = now - classes.since[c]
+    classes.since[c] = now
+    classes.served[c] += classes.rate[c] * elapsed
+    if links.carried.shape[0] > 0:
+        carried = classes.rate[c] * classes.n_flow[c] * elapsed
+        for i in range(classes.begin[c], classes.end[c]):
+            links.carried[classes.link[i]] += carried
+
+
+@inlined
+def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now):  # type: ignore[no-untyped-def]
+    """Add a flow of ``size`` bytes in ``rounds`` to class ``c``; ``item`` is what its arrival brings about."""
+    if classes.n_flow[c] == 0:
+        classes.served[c] = 0.0  # counted anew, so that sums stay short
+        classes.since[c] = now
+        classes.next_end[c] = np.inf
+        classes.rate[c] = np.inf
+        if not classes.listed[c]:
+            classes.listed[c] = True
+            classes.active[classes.n_active[0]] = c
+            classes.n_active[0] += 1
+    else:
+        serve(classes, links, c, now)
+    classes.n_flow[c] += 1
+    narrowest = np.inf
+    provisional = np.inf  # until rates are solved: an equal share of the narrowest link
+    weight = classes.weight[c]
+    for i in range(classes.begin[c], classes.end[c]):
+        link = classes.link[i]
+        links.users[link] += weight
+        provisional = min(provisional, weight * network.bandwidth[link] / links.users[link])
+        narrowest = min(narrowest, network.bandwidth[link])
+    classes.rate[c] = min(classes.rate[c], provisional)
+    f = flows.n[0]
+    flows.n[0] += 1
+    flows.last_byte[f] = classes.served[c] + size
+    flows.item[f] = item
+    packet = min(protocol.packet_bytes, size / rounds)
+    flows.delay[f] = rounds * (
+        protocol.round_trips * classes.hops[c] * network.latency
+        + (classes.hops[c] - 1) * packet / narrowest
+        + protocol.round_trips * classes.extra_latency[c]
+    )
+    flows.following[f] = classes.head[c]
+    classes.head[c] = f
+    classes.next_end[c] = min(classes.next_end[c], flows.last_byte[f])
+
+
+@inlined
+def foresee_end(classes, c, now):  # type: ignore[no-untyped-def]
+    """When the next flow of class ``c`` ends, at its rate; it has been served until ``now``."""
+    classes.finish[c] = now + (classes.next_end[c] - classes.served[c]) / classes.rate[c]
+
+
+@kernel
+def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[no-untyped-def]
+    """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
+
+    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.
+    """
+    before = -1
+    n_done = 0
+    f = classes.head[c]
+    soonest = np.inf
+    while f >= 0:
+        after = flows.following[f]
+        if flows.last_byte[f] <= target:
+            at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
+            push(heap, at + flows.delay[f], flows.item[f])
+            if before < 0:
+                classes.head[c] = after
+            else:
+                flows.following[before] = after
+            n_done += 1
+        else:
+            soonest = min(soonest, flows.last_byte[f])
+            before = f
+        f = after
+    classes.next_end[c] = soonest
+    classes.n_flow[c] -= n_done
+    freed = n_done * classes.weight[c]
+    for i in range(classes.begin[c], classes.end[c]):
+        links.users[classes.link[i]] -= freed
+
+
+@kernel
+def watch(classes, links):  # type: ignore[no-untyped-def]
+    """Keep the highest rate every link has had."""
+    total = links.share
+    total[:] = 0.0
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        for i in range(classes.begin[c], classes.end[c]):
+            total[classes.link[i]] += classes.rate[c] * classes.n_flow[c]
+    for link in range(links.peak.shape[0]):
+        links.peak[link] = max(links.peak[link], total[link])

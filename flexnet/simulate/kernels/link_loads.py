@@ -1,0 +1,42 @@
+"""Bytes over every link, and the time they take at least."""
+
+from flexnet.kernels import kernel
+from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.rings import ring_rounds
+
+__all__ = ["load_links"]
+
+
+@kernel
+def load_links(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
+    """Bytes every link carries, in ``work.links.bytes``; returns a time no schedule can beat.
+
+    None ends before the busiest server has computed and the busiest link has carried its bytes.
+    """
+    load, rings, classes, compute = work.links.bytes, work.rings, work.classes, work.server_load
+    kind, place, bytes_, group_ptr = tasks.kind, tasks.place, tasks.bytes, tasks.group_ptr
+    load[:] = 0.0
+    compute[:] = 0.0
+    for t in range(kind.shape[0]):
+        if kind[t] <= BACKWARD:
+            compute[place[t]] += tasks.seconds[t]
+        elif kind[t] == NOMINAL_COMM:
+            path = routes.transfer[t]
+            for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
+                load[network.route[i]] += bytes_[t]
+        else:
+            c = place[t]
+            n = group_ptr[c + 1] - group_ptr[c]
+            if n > 1:
+                count = rings.n_class[rings.group_class[c]]
+                first = rings.first[rings.group_class[c]]
+                share = ring_rounds(n, bytes_[t], protocol.small_packet_bytes, protocol.by_server)[1]
+                share /= 1 if protocol.by_server else count
+                for i in range(classes.begin[first], classes.end[first + count - 1]):
+                    load[classes.link[i]] += share
+    bound = 0.0
+    for server in range(network.n_server):
+        bound = max(bound, compute[server])
+    for link in range(network.bandwidth.shape[0]):
+        bound = max(bound, load[link] / network.bandwidth[link])
+    return bound

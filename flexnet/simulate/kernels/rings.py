@@ -1,0 +1,166 @@
+"""Collectives as classes of flows: which links the rings of an all-reduce run over, in how many rounds."""
+
+from flexnet.kernels import inlined, kernel
+
+__all__ = ["lay_out_rings", "ring_rounds", "ring_sizes"]
+
+
+@inlined
+def _edge_path(tasks, network, routes, start, n, m, phase):  # type: ignore[no-untyped-def]
+    """Path of edge ``m`` of a collective whose ``n`` members begin at ``start``: to the next member of a ring.
+
+    Of a parameter server (``phase`` 0 and 1): from member ``m`` to the first one, and back.
+    """
+    if routes.edge.shape[0] > 0:
+        return routes.edge[start + m] if phase < 0 else routes.edge[2 * (start + m) + phase]
+    group = tasks.group
+    if phase < 0:
+        return group[start + m] * network.n_server + group[start + (m + 1) % n]
+    if phase == 0:
+        return group[start + m] * network.n_server + group[start]
+    return group[start] * network.n_server + group[start + m]
+
+
+@kernel
+def _own_rings(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
+    """Number of the topology's rings that join the members of all-reduce ``c``; 0 when it runs along routes.
+
+    Rings are laid for the groups that start + i N/g make; others, like g servers side by side, are not joined by them.
+    """
+    n_server, group, start = network.n_server, tasks.group, tasks.group_ptr[c]
+    n = tasks.group_ptr[c + 1] - start
+    rings = network.ring_ptr[n + 1] - network.ring_ptr[n]
+    if protocol.by_server or rings == 0 or protocol.rings_by_index:
+        return 0 if protocol.by_server else rings
+    if n_server % n != 0:
+        return 0
+    for m in range(n):
+        if (group[start + m] - group[start]) % (n_server // n) != 0:
+            return 0
+    return rings
+
+
+@inlined
+def _same_group(tasks, routes, c, d):  # type: ignore[no-untyped-def]
+    """Whether all-reduces ``c`` and ``d`` have the same members, and paths between them."""
+    group_ptr, group, edge = tasks.group_ptr, tasks.group, routes.edge
+    start, other = group_ptr[c], group_ptr[d]
+    n = group_ptr[c + 1] - start
+    if group_ptr[d + 1] - other != n:
+        return False
+    per_member = edge.shape[0] // max(group.shape[0], 1)
+    for m in range(n):
+        if group[other + m] != group[start + m]:
+            return False
+        for e in range(per_member * m, per_member * (m + 1)):
+            if edge[other * per_member + e] != edge[start * per_member + e]:
+                return False
+    return True
+
+
+@kernel
+def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[no-untyped-def]
+    """Find equal groups, and how much room their rings need.
+
+    ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members and paths.
+    Returns the number of rings over distinct groups, and of links over all edges of these rings; parameter servers,
+    used instead if ``protocol`` says so, count as two.
+    """
+    group_ptr, route_ptr = tasks.group_ptr, network.route_ptr
+    ring_ptr, ring_hops = network.ring_ptr, network.ring_hops
+    n_ring = 0
+    n_link = 0
+    for c in range(group_ptr.shape[0] - 1):
+        start = group_ptr[c]
+        n = group_ptr[c + 1] - start
+        group_class[c] = c
+        for d in range(c):
+            if group_class[d] == d and _same_group(tasks, routes, c, d):
+                group_class[c] = d
+                break
+        if group_class[c] < c or n == 1:
+            continue
+        rings = _own_rings(tasks, network, protocol, c)
+        if rings > 0:
+            n_link += n * ((ring_hops[ring_ptr[n + 1]] - ring_hops[ring_ptr[n]]) // network.n_server)
+        else:
+            rings = 2 if protocol.by_server else 1
+            for r in range(rings):
+                for m in range(n):
+                    path = _edge_path(tasks, network, routes, start, n, m, r if protocol.by_server else -1)
+                    n_link += route_ptr[path + 1] - route_ptr[path]
+        n_ring += rings
+    return n_ring, n_link
+
+
+@inlined
+def _lay_out_edges(tasks, network, routes, protocol, c, r, own, link, at):  # type: ignore[no-untyped-def]
+    """Put the links of all edges of ring ``r`` of all-reduce ``c`` in ``link`` from ``at`` on.
+
+    ``own``: it is a ring of the topology.  Returns where the links end, hops of the longest edge, and what the latency
+    of the slowest is above that of so many links.
+    """
+    start = tasks.group_ptr[c]
+    n = tasks.group_ptr[c + 1] - start
+    longest = 0
+    slowest = 0.0
+    for m in range(n):
+        if own:
+            ring = network.ring_ptr[n] + r
+            hops = (network.ring_hops[ring + 1] - network.ring_hops[ring]) // network.n_server
+            first = network.ring_hops[ring] + (m if protocol.rings_by_index else tasks.group[start + m]) * hops
+            for h in range(hops):
+                link[at + h] = network.ring_links[first + h]
+        else:
+            path = _edge_path(tasks, network, routes, start, n, m, r if protocol.by_server else -1)
+            hops = network.route_ptr[path + 1] - network.route_ptr[path]
+            for h in range(hops):
+                link[at + h] = network.route[network.route_ptr[path] + h]
+        latency = hops * network.latency
+        if network.extra_latency.shape[0] > 0:
+            for h in range(hops):
+                latency += network.extra_latency[link[at + h]]
+        at += hops
+        longest = max(longest, hops)
+        slowest = max(slowest, latency)
+    return at, longest, slowest - longest * network.latency
+
+
+@kernel
+def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ignore[no-untyped-def]
+    """Make a class of every ring of every distinct group, with the links of all its edges."""
+    group_ptr = tasks.group_ptr
+    c = 0
+    at = 0
+    for g in range(group_ptr.shape[0] - 1):
+        if rings.group_class[g] < g or group_ptr[g + 1] - group_ptr[g] == 1:
+            continue
+        own = _own_rings(tasks, network, protocol, g)
+        rings.first[g] = c
+        rings.n_class[g] = own if own > 0 else (2 if protocol.by_server else 1)
+        for r in range(rings.n_class[g]):
+            classes.begin[c] = at
+            at, longest, extra = _lay_out_edges(tasks, network, routes, protocol, g, r, own > 0, classes.link, at)
+            classes.end[c] = at
+            classes.hops[c] = longest
+            classes.extra_latency[c] = extra
+            classes.weight[c] = protocol.ring_weight
+            c += 1
+    classes.n[0] = c
+
+
+@kernel
+def ring_rounds(n, size, small_packet, by_server):  # type: ignore[no-untyped-def]
+    """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in all of them.
+
+    2(n-1) rounds of size/n.  Up to 2(n-1) times ``small_packet`` there is one round only, as in the packet simulator
+    FlexNetPacket: below ``small_packet`` per server it carries the bytes of all rounds, above that just its size/n.
+    A phase of a parameter server is one round of everything.
+    """
+    if by_server:
+        return 1, 1.0 * size
+    if size < small_packet * n:
+        return 1, 2.0 * (n - 1) / n * size
+    if size <= 2 * (n - 1) * small_packet:
+        return 1, size / n
+    return 2 * (n - 1), 2.0 * (n - 1) / n * size

@@ -1,0 +1,126 @@
+"""Replays a task graph on a network and says where the time went."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.network.network import Network
+from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.simulate.fabric import Fabric, draw_routes
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.link_model import LinkModel, Timeline
+from flexnet.simulate.protocol import PACKET, Protocol, cut_short
+from flexnet.simulate.replayed import Phase, Replay
+
+__all__ = ["replay", "replays"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def replay(
+    graph: TaskGraph,
+    network: Network | Fabric,
+    *,
+    links: LinkModel | None = None,
+    protocol: Protocol = PACKET,
+    seed: int = 0,
+) -> Replay:
+    """Replay one iteration.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+    network : Network or Fabric
+        A network is taken as `Fabric.of` says: where there are switches, every flow takes one of the shortest paths.
+    links : LinkModel, optional
+        `flexnet.simulate.fair.FairLinks` with this protocol if None.
+    protocol : Protocol
+        What the transport adds, and by which bytes are counted.
+    seed : int
+        Of the draw of paths, where there are several.
+
+    Raises
+    ------
+    FlexNetError
+        If the network is of another number of servers.
+
+    Examples
+    --------
+    >>> from flexnet import CORRECTED, MODELS, Cluster, Settings, build_network, find_plan, make_problem, roofline_table
+    >>> graph, cluster = MODELS["alexnet"].build({}, batch_size=64), Cluster(4, link_bandwidth=1.25e9)
+    >>> problem = make_problem(graph, roofline_table(graph, "a100", n_server=4), cluster, CORRECTED)
+    >>> plan = find_plan(problem, Settings("topoopt", budget=10)).plan
+    >>> elsewhere = replay(plan.task_graph(), build_network("fattree", cluster))
+    >>> elsewhere.seconds > plan.seconds  # one interface of a server in place of four
+    True
+    """
+    (found,) = replays(graph, network, [seed], links=links, protocol=protocol)
+    return found
+
+
+def replays(
+    graph: TaskGraph,
+    network: Network | Fabric,
+    seeds: Iterable[int],
+    *,
+    links: LinkModel | None = None,
+    protocol: Protocol = PACKET,
+) -> Iterator[Replay]:
+    """Replay one iteration for every seed that paths are drawn with; arguments as in `replay`."""
+    fabric = Fabric.of(network) if isinstance(network, Network) else network
+    n_server = fabric.network.topology.n_server
+    if n_server != graph.n_server:
+        raise FlexNetError(f"the task graph is of {graph.n_server} servers and the network of {n_server}")
+    tasks, fair = graph.arrays(), FairLinks(protocol=protocol)
+    links = fair if links is None else links
+    demand = float(np.sum(_edge_counts(graph, protocol) * _edge_bytes(graph, protocol)))
+    demand += float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
+    from_server = fabric.network.link_from < graph.n_server
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=not links.routes_by_flow)
+        timeline = links.timeline(tasks, arrays, routes=routes if links.routes_by_flow else None)
+        if links is not fair:
+            fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
+        link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes
+        sent = float(link_bytes[from_server].sum())
+        yield Replay(graph, fabric.network, timeline, _phases(graph, timeline), demand, sent, link_bytes)
+
+
+def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
+    """Edges of every all-reduce task: of a ring, or from and to a parameter server."""
+    n = np.diff(graph.group_ptr)[graph.place[graph.kind == ALLREDUCE]].astype(np.int64)
+    edges: Ints = np.where(n > 1, 2 * (n - 1) if protocol.by_server else n, 0)
+    return edges
+
+
+def _edge_bytes(graph: TaskGraph, protocol: Protocol) -> Floats:
+    """Bytes an edge of every all-reduce task carries; the rule of `flexnet.simulate.kernels.rings` for small ones."""
+    reduces = graph.kind == ALLREDUCE
+    n = np.diff(graph.group_ptr)[graph.place[reduces]]
+    size: Floats = graph.bytes[reduces].astype(np.float64)
+    if protocol.by_server:
+        return size
+    every: Floats = np.where(cut_short(n, size, protocol), size / n, 2 * (n - 1) / n * size)
+    return every
+
+
+def _phases(graph: TaskGraph, timeline: Timeline) -> tuple[Phase, ...]:
+    compute = graph.kind <= BACKWARD
+    if not compute.any():
+        return (Phase("all-reduce", timeline.seconds, 0.0),)
+    busy = np.bincount(graph.place[compute], weights=graph.seconds[compute], minlength=graph.n_server)
+    mine = compute & (graph.place == int(np.argmax(busy)))
+    start, end = timeline.start[mine], timeline.end[mine]
+    marks = [0.0]
+    for kind in (FORWARD, BACKWARD):
+        marks.append(max(marks[-1], float(timeline.end[graph.kind == kind].max(initial=0.0))))
+    marks.append(max(marks[-1], timeline.seconds))
+    phases = []
+    for name, begin, until in zip(("forward", "backward", "all-reduce"), marks[:-1], marks[1:], strict=True):
+        inside = np.clip(end, begin, until) - np.clip(start, begin, until)
+        phases.append(Phase(name, until - begin, float(inside.sum())))
+    return tuple(phases)

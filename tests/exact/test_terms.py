@@ -1,0 +1,143 @@
+"""Terms of measured operators, the bound and the frontier, on models with estimated times."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flexnet.cost.roofline import roofline_table
+from flexnet.exact.frontier import frontier
+from flexnet.exact.tables import CostTables, evaluate
+from flexnet.exact.terms import measured_terms, place
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph import ModelGraph
+from flexnet.model.zoo import MODELS
+from flexnet.network.build import family_of
+from flexnet.network.topologies.fattree import FatTree
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
+from flexnet.plan.strategy import Config, configs_of, make_strategy
+from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_graph_builder import build
+from flexnet.search.moves.space import make_space
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
+from flexnet.search.starts.dynamic_programming import DynamicProgramming
+
+
+def problem_of(graph: ModelGraph, n_server: int, semantics: Semantics = CORRECTED, gbps: float = 10.0) -> Problem:
+    table = roofline_table(graph, "a100", n_server=n_server, big_gpu=0, parameter_parallel=True)
+    cluster = Cluster(n_server, link_bandwidth=gbps * 1e9 / 8, degree=2)
+    return make_problem(graph, table, cluster, semantics)
+
+
+def small_graph(widths: list[int]) -> ModelGraph:
+    b = GraphBuilder("net", 64)
+    x = b.input(32)
+    branches = [b.dense(x, width) for width in widths]
+    b.dense(b.concat([*branches, b.embedding(b.input(1, dtype="int64"), 1000, 8)], axis=1), 16)
+    return b.build()
+
+
+def bound_of(problem: Problem, topology: str) -> float:
+    family = family_of(topology, degree=problem.cluster.degree, semantics=problem.semantics)
+    space = make_space(problem, strided=False)
+    bound = DynamicProgramming().points(space, family, None, np.random.default_rng(0)).bound
+    assert bound is not None
+    return bound.seconds
+
+
+@given(st.lists(st.sampled_from([8, 64, 2048]), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_terms_are_what_the_task_graph_has(widths: list[int], seed: int, strided: bool) -> None:
+    problem = problem_of(small_graph(widths), 4)
+    terms = measured_terms(problem, strided=strided)
+    rng = np.random.default_rng(seed)
+    choices = [int(rng.integers(len(options))) for options in terms.degrees]
+    tasks = build(problem, make_strategy(problem, place(problem, terms, choices, strided=strided)))
+    work = sum(term[i] for term, i in zip(terms.work, choices, strict=True))
+    assert tasks.seconds[tasks.kind < 2].sum() == pytest.approx(work)
+    sizes = np.diff(tasks.group_ptr)
+    sent = sum(term[i] for term, i in zip(terms.reduced_total, choices, strict=True))
+    assert (2 * (sizes - 1) * tasks.bytes[tasks.kind == ALLREDUCE]).sum() == pytest.approx(sent)
+    moved = tasks.bytes[tasks.kind == NOMINAL_COMM].sum()
+    least = sum(table[choices[u], choices[v]] for (u, v), table in terms.moved_least.items())
+    busiest = sum(table[choices[u], choices[v]] for (u, v), table in terms.moved.items())
+    assert least <= moved + 1e-6
+    assert moved / 4 - 1e-6 <= busiest <= moved + 1e-6
+
+
+@pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
+@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
+@given(widths=st.lists(st.sampled_from([8, 512, 4096]), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=12, deadline=None)
+def test_no_strategy_beats_the_bound(topology: str, semantics: Semantics, widths: list[int], seed: int) -> None:
+    problem = problem_of(small_graph(widths), 4, semantics, gbps=1.0)
+    bound = bound_of(problem, topology)
+    assert bound > 0
+    rng = np.random.default_rng(seed)
+    for _ in range(6):
+        start = []
+        for options in problem.candidates:
+            degrees = options[int(rng.integers(len(options)))].degrees
+            start.append(Config(degrees, tuple(rng.permutation(4)[: int(np.prod(degrees))].tolist())))
+        ready = prepare(problem, Settings(topology, seed=1), start)
+        assert bound <= ready.timeline(ready.state.best).seconds
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_frontier_is_that_of_all_selections(seed: int, n_vertex: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, n_vertex)
+    pairs = [pair for pair in itertools.combinations(range(n_vertex), 2) if rng.random() < 0.6]
+    tables = CostTables(
+        tuple(rng.integers(0, 9, n).astype(float) for n in sizes),
+        {(u, v): rng.integers(0, 9, (sizes[u], sizes[v])).astype(float) for u, v in pairs},
+    )
+    memory = [rng.integers(0, 9, n).astype(float) for n in sizes]
+    every = set()
+    for choices in itertools.product(*map(range, sizes)):
+        every.add((sum(float(m[c]) for m, c in zip(memory, choices, strict=True)), evaluate(tables, choices)))
+    wanted = sorted(a for a in every if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in every))
+    points = frontier(tables, memory, most=10_000)
+    assert [(p.memory, p.time) for p in points] == wanted
+    for point in points:
+        assert evaluate(tables, point.choices) == point.time
+        assert sum(float(m[c]) for m, c in zip(memory, point.choices, strict=True)) == point.memory
+    thin = frontier(tables, memory, most=2)
+    assert all(evaluate(tables, point.choices) == point.time for point in thin)
+
+
+@pytest.mark.parametrize("model", ["dlrm", "transformer", "vgg"])
+def test_start_is_never_slower_than_data_parallelism(model: str) -> None:
+    flags = {"--num-layers": "1"} if model == "transformer" else {}
+    problem = problem_of(MODELS[model].build(flags, 64), 4)
+    data = prepare(problem, Settings("fattree"))
+    dp = prepare(problem, Settings("fattree", start="dp"))
+    assert dp.bound is not None and data.bound is None
+    assert dp.start.seconds <= data.start.seconds * 1.01
+    assert dp.bound.seconds <= dp.start.seconds
+    again = prepare(problem, Settings("fattree", start="dp"))
+    assert configs_of(problem, again.state.best.strategy) == configs_of(problem, dp.state.best.strategy)
+
+
+def test_slow_links_make_the_start_another_one() -> None:
+    """Where links are slow, large layers on one server beat data parallelism."""
+    problem = problem_of(MODELS["vgg"].build({}, 16), 4, gbps=0.01)
+    data = prepare(problem, Settings("topoopt"))
+    dp = prepare(problem, Settings("topoopt", start="dp"))
+    assert dp.state.best.seconds < 0.8 * data.state.best.seconds
+
+
+def test_memory_limit_picks_a_start_that_fits() -> None:
+    """Cutting saves memory here, so whatever fits one server does so cut."""
+    problem = problem_of(MODELS["vgg"].build({}, 64), 4)
+    points = DynamicProgramming().points(make_space(problem, strided=False), FatTree(), None, np.random.default_rng(0))
+    assert points.bound is not None
+    least = min(point.memory for point in points.bound.frontier())
+    ready = prepare(problem, Settings("fattree", start="dp", gpu_memory=1.01 * least))
+    assert ready.search.pricer.memory_needed(ready.state.best.strategy) <= 1.01 * least

@@ -1,0 +1,73 @@
+"""Runs command lines in tests: in this process, or in one of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A search small enough for tests: four operators on four servers.
+SEARCH = ("search", "dlrm", "--topology", "topoopt", "--nsimnode", "4", "--batch-size", "64")
+
+
+def search_words(*flags: str) -> list[str]:
+    """The small search with more flags; those it has itself are replaced."""
+    anew = {{"-b": "--batch-size"}.get(flag, flag) for flag in flags}
+    own = [pair for pair in zip(SEARCH[2::2], SEARCH[3::2], strict=True) if pair[0] not in anew]
+    return [*SEARCH[:2], *(word for pair in own for word in pair), *flags]
+
+
+def environment() -> dict[str, str]:
+    """Where a process of its own finds flexnet, installed or not."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def flexnet(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "flexnet", *arguments],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def flexnet_interrupted(*arguments: str, cwd: Path, after: str) -> tuple[int, str, str]:
+    """Run a command line and send it SIGINT once it has printed a line starting with ``after``."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "flexnet", *arguments],
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        seen = []
+        for line in process.stdout:
+            seen.append(line)
+            if line.startswith(after):
+                break
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=120)
+    return process.returncode, "".join(seen) + rest, errors
+
+
+def run_json(directory: Path) -> dict[str, object]:
+    """What a run wrote about itself."""
+    document = orjson.loads((directory / "run.json").read_bytes())
+    assert isinstance(document, dict)
+    return document
+
+
+def errors_of(captured: str) -> list[str]:
+    """Lines of standard error that are not warnings."""
+    return [line for line in captured.splitlines() if line.strip() and not line.startswith("flexnet: warning: ")]

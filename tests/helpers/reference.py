@@ -1,0 +1,434 @@
+"""Plain-Python builder and simulators the kernels are compared with: same rules, other code, no shortcuts."""
+
+from collections import defaultdict
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from flexnet.model.graph import ELEMENT_BYTES, OpType
+from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.simulate.protocol import FLUID
+
+SAME = 1 + 1e-10
+
+
+class Heap:
+    """The binary heap of libstdc++'s priority_queue, earliest first; it decides between equal times."""
+
+    def __init__(self):
+        self.items = []
+
+    def __bool__(self):
+        return bool(self.items)
+
+    def push(self, ready, item):
+        self.items.append((ready, item))
+        self._up(len(self.items) - 1)
+
+    def _up(self, at):
+        entry = self.items[at]
+        while at > 0 and self.items[(at - 1) // 2][0] > entry[0]:
+            self.items[at] = self.items[(at - 1) // 2]
+            at = (at - 1) // 2
+        self.items[at] = entry
+
+    def pop(self):
+        top, last = self.items[0], self.items.pop()
+        n = len(self.items)
+        if n:
+            hole = 0
+            while 2 * hole + 1 < n:
+                left, right = 2 * hole + 1, 2 * hole + 2
+                child = left if right >= n or self.items[right][0] > self.items[left][0] else right
+                self.items[hole] = self.items[child]
+                hole = child
+            self.items[hole] = last
+            self._up(hole)
+        return top
+
+
+def route(network, src, dst):
+    pair = src * network.n_server + dst
+    return list(network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]])
+
+
+def extra_latency(network, path):
+    """Seconds of the links of a path above the latency of the fastest link."""
+    return sum(float(network.extra_latency[link]) for link in path) if len(network.extra_latency) else 0.0
+
+
+def links_of(network, number):
+    return list(network.route[network.route_ptr[number] : network.route_ptr[number + 1]])
+
+
+def server_paths(graph, network, task, routes):
+    """Links to and from the parameter server of an all-reduce, of every member's flow."""
+    members = [int(m) for m in graph.members(task)]
+    start = int(graph.group_ptr[graph.place[task]])
+    if routes is not None:
+        return [
+            [links_of(network, routes.edge[2 * (start + i) + back]) for i in range(len(members))] for back in (0, 1)
+        ]
+    to = [route(network, m, members[0]) for m in members]
+    return [to, [route(network, members[0], m) for m in members]]
+
+
+def ring_paths(graph, network, task, direction=1, routes=None, by_index=False, joined=False):
+    """For every ring of an all-reduce, the links of every member's flow; and whether they are rings of the topology.
+
+    ``joined``: rings of the topology only for groups they join, start + i N/g.
+    """
+    members = [int(m) for m in graph.members(task)]
+    n = len(members)
+    first, last = network.ring_ptr[n], network.ring_ptr[n + 1]
+    step = network.n_server / n
+    if joined and not by_index and any((m - members[0]) % step for m in members):
+        first = last
+    if first == last and routes is not None:
+        start = int(graph.group_ptr[graph.place[task]])
+        return [[links_of(network, routes.edge[start + i]) for i in range(n)]], False
+    if by_index and first < last:
+        members = list(range(n))
+    if first == last:
+        order = [(k * direction) % n for k in range(n)]
+        return [[route(network, members[m], members[(m + direction) % n]) for m in order]], False
+    rings = []
+    for r in range(first, last):
+        hops = (network.ring_hops[r + 1] - network.ring_hops[r]) // network.n_server
+        start = network.ring_hops[r]
+        rings.append([list(network.ring_links[start + m * hops : start + (m + 1) * hops]) for m in members])
+    return rings, True
+
+
+def fifo(graph: TaskGraph, network, directions=None, segment=0, keep_lone_sync=False):
+    """Iteration time in seconds under the original's rules (simulator.cc:1143, 1241, 1827), computed in its ms."""
+    latency = float(np.float32(network.latency * 1e3))
+    bandwidth = [b / 1e3 for b in network.bandwidth]
+    heap = Heap()
+    ready = defaultdict(float)
+    waiting = defaultdict(int)
+    for t in range(graph.n_task):
+        for s in graph.successors(t):
+            waiting[int(s)] += 1
+    left = {t: int(graph.bytes[t]) for t in range(graph.n_task)}
+    link_free, server_free = defaultdict(float), defaultdict(float)
+    open_flows = {}
+    finish = 0.0
+    for t in range(graph.n_task):
+        if waiting[t] == 0:
+            heap.push(0.0, ("task", t))
+    while heap:
+        at, (what, x) = heap.pop()
+        if what == "update":
+            server = int(graph.members(x)[0])
+            server_free[server] = max(server_free[server], at)
+            finish = max(finish, server_free[server])
+            continue
+        if what == "flow" or graph.kind[x] == NOMINAL_COMM:
+            flow = x if what == "flow" else None
+            links = flow["links"] if flow else route(network, *divmod(int(graph.place[x]), network.n_server))
+            rest = flow["left"] if flow else left[x]
+            size = min(rest, segment) if segment else rest
+            clock, end, first_end = at, at if links else 0.0, at
+            for i, link in enumerate(links):
+                clock = max(link_free[link], clock) + latency + 1e3 * extra_latency(network, [link])
+                link_free[link] = clock + size / bandwidth[link]
+                end = max(end, link_free[link])
+                first_end = link_free[link] if i == 0 else first_end
+            if size < rest:
+                if flow:
+                    flow["left"] -= size
+                else:
+                    left[x] -= size
+                    ready[x] = first_end
+                heap.push(first_end, (what, x))
+                continue
+            finish = max(finish, end)
+            if flow:
+                group = open_flows[flow["task"]]
+                group["open"] -= 1
+                group["end"] = max(group["end"], end)
+                if group["open"] == 0:
+                    heap.push(group["end"], ("update", flow["task"]))
+                continue
+        elif graph.kind[x] == ALLREDUCE:
+            begin = ready[x] + graph.seconds[x] * 1e3
+            n = len(graph.members(x))
+            if n == 1:
+                finish = max(finish, begin) if keep_lone_sync else finish
+                continue
+            direction = 1 if directions is None else int(directions[graph.place[x]])
+            rings, own = ring_paths(graph, network, x, direction)
+            share = 2.0 * (n - 1) / n * int(graph.bytes[x])
+            size = -int(-share / len(rings) // 1) if own else int(share)
+            open_flows[x] = {"open": n * len(rings), "end": 0.0}
+            for m in range(n):
+                for ring in rings:
+                    heap.push(begin, ("flow", {"task": x, "links": ring[m], "left": size}))
+            continue
+        else:
+            server = int(graph.place[x])
+            end = max(server_free[server], ready[x]) + float(np.float32(graph.seconds[x] * 1e3))
+            server_free[server] = end
+            finish = max(finish, end)
+        for s in graph.successors(x):
+            s = int(s)
+            ready[s] = max(ready[s], end)
+            waiting[s] -= 1
+            if waiting[s] == 0:
+                heap.push(ready[s], ("task", s))
+    return finish / 1e3
+
+
+def max_min_rates(flows, weights, bandwidth):
+    """Progressive filling: raise all rates together, each by its weight, freeze flows on full links, go on."""
+    rates = {}
+    room = dict(enumerate(bandwidth))
+    open_ = set(range(len(flows)))
+    while open_:
+        users = defaultdict(float)
+        for f in open_:
+            for link in flows[f]:
+                users[link] += weights[f]
+        level = min(room[link] / n for link, n in users.items())
+        full = {link for link, n in users.items() if room[link] / n <= level * SAME}
+        for f in [f for f in open_ if full.intersection(flows[f])]:
+            rates[f] = level * weights[f]
+            open_.discard(f)
+            for link in flows[f]:
+                room[link] -= rates[f]
+    return rates
+
+
+def ring_rounds(n, size, small):
+    """Rounds, and bytes per edge in all of them: 2(n-1) rounds of size/n, or one for small tensors (section 3.2)."""
+    factor = 2.0 * (n - 1) / n
+    if size < small * n:
+        return 1, factor * size
+    return (1, size / n) if size <= small * 2 * (n - 1) else (2 * (n - 1), factor * size)
+
+
+def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
+    """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too.
+
+    ``routes`` (`flexnet.simulate.arrays.FlowRoutes`) says which route of the network every flow takes.
+    """
+    waiting = defaultdict(int)
+    for t in range(graph.n_task):
+        for s in graph.successors(t):
+            waiting[int(s)] += 1
+    queues, running = defaultdict(list), {}
+    flows, timers = [], []
+    ends = {}
+    now = 0.0
+
+    def delay(paths, size, rounds):
+        hops = max(len(path) for path in paths)
+        if hops == 0:
+            return 0.0
+        packet = min(protocol.packet_bytes, size / rounds)
+        slowest = min(network.bandwidth[link] for path in paths for link in path)
+        latency = max(len(path) * network.latency + extra_latency(network, path) for path in paths)
+        return rounds * (protocol.round_trips * latency + (hops - 1) * packet / slowest)
+
+    def release(t):
+        if graph.kind[t] == NOMINAL_COMM:
+            links = route(network, *divmod(int(graph.place[t]), network.n_server))
+            if routes is not None:
+                links = links_of(network, routes.transfer[t])
+            size = float(graph.bytes[t])
+            flows.append({"links": links, "left": size, "done": ("end", t), "weight": 1.0})
+            flows[-1]["delay"] = delay([links], size, 1)
+        elif graph.kind[t] == ALLREDUCE:
+            timers.append((now + graph.seconds[t], ("rings", t)))
+        else:
+            queues[int(graph.place[t])].append((now, 2 * graph.op[t] + graph.kind[t], len(queues), t))
+
+    def start_phase(paths, t, what):
+        size = float(graph.bytes[t])
+        flows.append({"links": [link for path in paths for link in path], "left": size, "done": (what, t)})
+        flows[-1].update(weight=protocol.ring_weight, delay=delay(paths, size, 1))
+
+    for t in range(graph.n_task):
+        if waiting[t] == 0:
+            release(t)
+    while True:
+        for server, queue in queues.items():
+            if server not in running and queue:
+                queue.sort(key=lambda entry: entry[:2])
+                t = queue.pop(0)[3]
+                running[server] = t
+                timers.append((now + graph.seconds[t], ("end", t)))
+        for f in [f for f in flows if not f["links"]]:  # within one server: there at once
+            flows.remove(f)
+            timers.append((now, f["done"]))
+        rates = max_min_rates([f["links"] for f in flows], [f["weight"] for f in flows], network.bandwidth)
+        times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
+        if not times:
+            return max(ends.values(), default=0.0), ends
+        then = max(now, min(times))
+        for i, f in enumerate(flows):
+            f["finish"] = now + f["left"] / rates[i]
+            f["left"] -= rates[i] * (then - now)
+        now = then
+        timers += [(now + f["delay"], f["done"]) for f in flows if f["finish"] <= now * SAME]
+        flows = [f for f in flows if f["finish"] > now * SAME]
+        due = [what for time, what in timers if time <= now * SAME]
+        timers = [(time, what) for time, what in timers if time > now * SAME]
+        for what, t in due:
+            if what == "rings":
+                ends[t] = now
+                n = len(graph.members(t))
+                if n > 1 and protocol.by_server:
+                    to, _ = server_paths(graph, network, t, routes)
+                    start_phase(to, t, "gathered")
+                elif n > 1:
+                    rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
+                    for ring in rings:
+                        links = [link for path in ring for link in path]
+                        rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol.small_packet_bytes)
+                        size /= len(rings)
+                        flows.append({"links": links, "left": size, "done": ("ring", t)})
+                        flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, size, rounds))
+                continue
+            if what == "gathered":
+                start_phase(server_paths(graph, network, t, routes)[1], t, "ring")
+                continue
+            ends[t] = now
+            if what == "ring":
+                continue
+            if graph.kind[t] <= 1:
+                del running[int(graph.place[t])]
+            for s in graph.successors(t):
+                s = int(s)
+                waiting[s] -= 1
+                if waiting[s] == 0:
+                    release(s)
+
+
+def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None):
+    """Bytes every link has to carry: of each flow, its demand on every hop."""
+    total = [0.0] * len(network.bandwidth)
+
+    def add(path, size):
+        for link in path:
+            total[link] += size
+
+    for t in range(graph.n_task):
+        size = float(graph.bytes[t])
+        if graph.kind[t] == NOMINAL_COMM:
+            pair = divmod(int(graph.place[t]), network.n_server)
+            add(route(network, *pair) if routes is None else links_of(network, routes.transfer[t]), size)
+        elif graph.kind[t] == ALLREDUCE and (n := len(graph.members(t))) > 1:
+            if protocol.by_server:
+                rings = server_paths(graph, network, t, routes)
+            else:
+                rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
+                size = ring_rounds(n, size, protocol.small_packet_bytes)[1] / len(rings)
+            for path in (path for ring in rings for path in ring):
+                add(path, size)
+    return total
+
+
+class Tasks(NamedTuple):
+    """A task graph as lists, one entry per task; ``groups`` one entry per all-reduce."""
+
+    kind: list
+    place: list
+    seconds: list
+    bytes: list
+    op: list
+    succ: list
+    groups: list
+
+
+def coordinates(degrees):
+    """Of every part in order: little-endian, dimension 0 varies fastest."""
+    return [at[::-1] for at in product(*(range(degree) for degree in reversed(degrees)))]
+
+
+def part_box(dims, degrees, at):
+    """First and last index of every dimension that part ``at`` holds."""
+    sizes = [dim // degree for dim, degree in zip(dims, degrees, strict=True)]
+    return [(i * size, (i + 1) * size - 1) for i, size in zip(at, sizes, strict=True)]
+
+
+def input_box(op, dims, degrees, at, sharded):
+    """First and last index of every dimension of an input that part ``at`` of ``op`` reads (model.cc:798-868)."""
+    if len(dims) != len(degrees):  # only the batch is cut
+        degrees, at = (*[1] * (len(dims) - 1), degrees[-1]), (*[0] * (len(dims) - 1), at[-1])
+    elif sharded and op.kind == OpType.LINEAR:  # a channel part multiplies all of its input
+        degrees, at = (1, *degrees[1:]), (0, *at[1:])
+    return part_box(dims, degrees, at)
+
+
+def overlap(a, b):
+    return prod(max(0, min(x[1], y[1]) - max(x[0], y[0]) + 1) for x, y in zip(a, b, strict=True))
+
+
+def output_type(graph, op, inherit):
+    """Data type of an operator's outputs; the original takes that of input 0, as far back as it goes."""
+    while inherit and op.inputs[0].op is not None:
+        op = graph.operators[op.inputs[0].op]
+    return op.inputs[0].tensor.dtype if inherit else None
+
+
+def build(problem, configs):
+    """Task graph of one config per operator: simulator.cc:801, step by step."""
+    graph, cluster, semantics = problem.graph, problem.cluster, problem.semantics
+    tasks = Tasks([], [], [], [], [], [], [])
+
+    def add(*values):
+        for column, value in zip(tasks, (*values, []), strict=False):
+            column.append(value)
+        return len(tasks.kind) - 1
+
+    first = []
+    for op, config in zip(graph.operators, configs, strict=True):
+        entry = problem.table.lookup(op.key, config.degrees)
+        first.append(len(tasks.kind))
+        for device in config.devices:
+            forward = add(FORWARD, device, entry.forward, 0, op.index)
+            tasks.succ[forward].append(add(BACKWARD, device, entry.backward, 0, op.index))
+    for op, config in zip(graph.operators, configs, strict=True):
+        parts = coordinates(config.degrees)
+        for weight in op.weights:
+            shards = config.degrees[0] if semantics.shard_parameters and op.kind == OpType.LINEAR else 1
+            size = 4 * weight.volume // shards
+            for shard in range(shards):
+                holders = [j for j, at in enumerate(parts) if shards == 1 or at[0] == shard]
+                seconds = 0.0
+                if cluster.big_gpu and op.kind != OpType.EMBEDDING:
+                    k = cluster.big_gpu
+                    moved = 2.0 * (k - 1) / k * size if semantics.intra_server_factor_exact else 2 * size // k
+                    seconds = moved / cluster.inter_gpu_bandwidth
+                task = add(ALLREDUCE, len(tasks.groups), seconds, size, op.index)
+                tasks.groups.append([config.devices[j] for j in holders])
+                for j in holders:
+                    tasks.succ[first[op.index] + 2 * j + 1].append(task)
+    for op, config in zip(graph.operators, configs, strict=True):
+        for source in op.inputs:
+            if source.op is None:
+                continue
+            producer, dims = configs[source.op], source.tensor.dims
+            dtype = output_type(graph, graph.operators[source.op], semantics.inherit_element_size)
+            element = ELEMENT_BYTES[dtype or source.tensor.dtype]
+            for j, to in enumerate(coordinates(config.degrees)):
+                read = input_box(op, dims, config.degrees, to, semantics.shard_parameters)
+                for i, at in enumerate(coordinates(producer.degrees)):
+                    size = element * overlap(read, part_box(dims, producer.degrees, at))
+                    if not size:
+                        continue
+                    src, dst = producer.devices[i], config.devices[j]
+                    src_task, dst_task = first[source.op] + 2 * i, first[op.index] + 2 * j
+                    if src == dst:
+                        tasks.succ[src_task].append(dst_task)
+                        tasks.succ[dst_task + 1].append(src_task + 1)
+                        continue
+                    there = add(NOMINAL_COMM, src * cluster.n_server + dst, 0.0, size, op.index)
+                    back = add(NOMINAL_COMM, dst * cluster.n_server + src, 0.0, size, op.index)
+                    for a, b in ((src_task, there), (there, dst_task), (dst_task + 1, back), (back, src_task + 1)):
+                        tasks.succ[a].append(b)
+    return tasks

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from flexnet.errors import FlexNetError
+from flexnet.network.routes import all_shortest_paths
+from flexnet.network.topologies.kary import kary_fat_tree, kary_ports
+from flexnet.network.topologies.leafspine import leaf_spine
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 128])
+def test_a_fat_tree_has_no_more_links_than_ports(n):
+    topology, k = kary_fat_tree(n), kary_ports(n)
+    topology.check(1)
+    used = topology.links.sum(axis=1)
+    assert used[n:].max() <= k
+    assert topology.n_switch == 5 * k * k // 4
+
+
+def test_paths_of_a_fat_tree():
+    topology = kary_fat_tree(128)
+    for target, n_path, hops in ((1, 1, 2), (4, 4, 4), (127, 16, 6)):
+        paths = all_shortest_paths(topology, 0, target)
+        assert len(paths) == n_path and {len(path) - 1 for path, _ in paths} == {hops}
+
+
+@pytest.mark.parametrize(
+    ("n", "leaf", "ratio", "switches"), [(8, 4, 1.0, 6), (8, 4, 4.0, 3), (9, 4, 2.0, 5), (3, 4, 1, 1)]
+)
+def test_a_leaf_spine_has_its_ratio(n, leaf, ratio, switches):
+    topology = leaf_spine(n, leaf, ratio)
+    topology.check(1)
+    assert topology.n_switch == switches
+    up = topology.links[n, n:].sum()
+    assert up == (leaf / ratio if n > leaf else 0)
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: kary_fat_tree(17, 4), "4-port switches for 17 servers; ports must be even and at least 6"),
+        (lambda: kary_fat_tree(4, 5), "ports must be even"),
+        (lambda: kary_fat_tree(0), "at least 1"),
+        (lambda: leaf_spine(8, 4, 3.0), "leaves 1.33333 links up; it must be a whole number"),
+        (lambda: leaf_spine(8, 4, 8.0), "leaves 0.5 links up"),
+        (lambda: leaf_spine(0, 4, 1.0), "both must be at least 1"),
+        (lambda: leaf_spine(4, 4, float("inf")), "whole number"),
+    ],
+)
+def test_impossible_tiers(build, sentence):
+    with pytest.raises(FlexNetError, match=sentence):
+        build()
+
+
+def test_oversubscription_is_felt():
+    """Cut through the spine: half the links, half the bandwidth."""
+    cuts = [leaf_spine(16, 4, ratio).links[16:20, 20:].sum() for ratio in (1.0, 2.0, 4.0)]
+    assert cuts == [16, 8, 4]
+    assert isinstance(np.sum(cuts), np.integer)

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_models import problem_of, tower
+
+from flexnet.errors import FlexNetError
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.plan.strategy import Strategy
+from flexnet.search.candidates import ELITE, Candidate, choose, with_candidate
+from flexnet.search.driver import drive
+from flexnet.search.find import find_plan
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
+from flexnet.simulate.link_model import Timeline
+
+
+def plan(number: int, seconds: float) -> Candidate:
+    return Candidate(Strategy(np.array([number]), np.array([[number]])), "network", seconds, None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 20)), max_size=60))
+def test_the_elite_is_the_best_of_every_strategy(prices):
+    elite = ()
+    for number, seconds in prices:
+        elite = with_candidate(elite, plan(number, float(seconds)))
+    best = {}
+    for number, seconds in prices:
+        best[number] = min(best.get(number, 99), seconds)
+    assert [int(p.seconds) for p in elite] == sorted(best.values())[:ELITE]
+    assert len({int(p.strategy.choice[0]) for p in elite}) == len(elite)
+    assert all(best[int(p.strategy.choice[0])] == p.seconds for p in elite)
+
+
+def test_the_first_of_equally_fast_candidates_is_chosen():
+    times = [Timeline(seconds, np.zeros(0), np.zeros(0)) for seconds in (2.0, 1.0, 1.0)]
+    candidates = [(plan(i, 0.0), timeline) for i, timeline in enumerate(times)]
+    assert choose(candidates) is candidates[1]
+
+
+def problem(semantics=CORRECTED):
+    return problem_of(tower(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2), semantics)
+
+
+def test_what_is_chosen_is_the_fastest_of_the_elite_at_full_resolution():
+    ready = prepare(problem(), Settings("topoopt", 60, seed=1))
+    state = drive(ready.search, ready.rng, ready.state, 60).state
+    assert 1 < len(state.elite) <= ELITE
+    chosen, timeline = ready.choose(state)
+    exact = [ready.search.pricer.exact(p.strategy, p.network, None).seconds for p in (state.best, *state.elite)]
+    assert timeline.seconds == min(exact)
+    assert any(chosen is p for p in (state.best, *state.elite))
+    assert find_plan(problem(), Settings("topoopt", 60, seed=1)).seconds == timeline.seconds
+
+
+def test_with_fair_network_every_proposal_is_exact_and_needs_no_elite():
+    ready = prepare(problem(), Settings("topoopt", 40, network="fair"))
+    state = drive(ready.search, ready.rng, ready.state, 40).state
+    assert state.elite == ()
+    for p in (state.current, state.best):
+        assert ready.search.pricer.exact(p.strategy, p.network, None).seconds == p.seconds
+
+
+def test_the_originals_links_are_priced_as_they_are():
+    ready = prepare(problem(ORIGINAL), Settings("topoopt", 20))
+    assert drive(ready.search, ready.rng, ready.state, 20).state.elite == ()
+    with pytest.raises(FlexNetError, match="network model fair is not for original semantics"):
+        prepare(problem(ORIGINAL), Settings("topoopt", 20, network="fair"))
+    with pytest.raises(FlexNetError, match="unknown network model 'slow'; choose one of fast, fair"):
+        Settings("topoopt", network="slow")

@@ -1,0 +1,311 @@
+"""The simulation kernels against their plain-Python references, and what their models promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_cases import random_graph, random_network, random_routes
+from reference import fair, fifo, link_bytes
+
+from flexnet.network.demand import Demand
+from flexnet.network.network import connect
+from flexnet.network.routes import routes_for
+from flexnet.network.topologies.topoopt import build_topoopt
+from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.plan.task_graph import ALLREDUCE, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.simulate.arrays import NetworkArrays, network_arrays
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fifo import FifoLinks
+from flexnet.simulate.protocol import FLUID, PACKET
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def case(seed: int) -> tuple[np.random.Generator, NetworkArrays, TaskGraph]:
+    rng = np.random.default_rng(seed)
+    network = random_network(rng)
+    graph = random_graph(rng, network.n_server)
+    graph.check()
+    return rng, network, graph
+
+
+@given(seeds, st.sampled_from([0, 1_000_000, 3_000_000]))
+@settings(max_examples=150, deadline=None)
+def test_fifo_equals_its_reference_bit_for_bit(seed, segment):
+    rng, network, graph = case(seed)
+    directions = rng.choice(np.array([-1, 1], np.int8), len(graph.group_ptr) - 1)
+    for semantics in (ORIGINAL, CORRECTED):
+        ours = FifoLinks(semantics, segment).seconds(graph.arrays(), network, directions=directions)
+        assert ours == fifo(graph, network, directions, segment, semantics.intra_server_factor_exact)
+
+
+@given(seeds, st.sampled_from([FLUID, PACKET, PACKET._replace(small_packet_bytes=400_000.0)]))
+@settings(max_examples=200, deadline=None)
+def test_fair_sharing_equals_its_reference(seed, protocol):
+    _, network, graph = case(seed)
+    timeline = FairLinks(protocol=protocol).timeline(graph.arrays(), network)
+    seconds, ends = fair(graph, network, protocol)
+    assert timeline.seconds == pytest.approx(seconds, rel=1e-9)
+    assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+
+
+BY_INDEX = PACKET._replace(rings_by_index=True)
+BY_SERVER = PACKET._replace(by_server=True, ring_weight=1.0)
+
+
+@given(seeds, st.sampled_from([FLUID, PACKET, BY_INDEX, BY_SERVER]), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_other_protocols_and_drawn_paths_equal_the_reference(seed, protocol, drawn):
+    rng, network, graph = case(seed)
+    if protocol.by_server:
+        network = network._replace(ring_ptr=np.zeros_like(network.ring_ptr))
+    routes = None
+    if drawn:
+        network, routes = random_routes(rng, network, graph, protocol)
+    timeline = FairLinks(protocol=protocol).timeline(graph.arrays(), network, routes=routes)
+    seconds, ends = fair(graph, network, protocol, routes)
+    assert timeline.seconds == pytest.approx(seconds, rel=1e-9)
+    assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+
+
+@given(seeds, st.sampled_from([FLUID, PACKET, BY_SERVER]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_links_carry_what_flows_ask_for_and_never_more_than_they_can(seed, protocol, drawn):
+    rng, network, graph = case(seed)
+    if protocol.by_server:
+        network = network._replace(ring_ptr=np.zeros_like(network.ring_ptr))
+    routes = None
+    if drawn:
+        network, routes = random_routes(rng, network, graph, protocol)
+    simulator = FairLinks(protocol=protocol, watch=True)
+    simulator.seconds(graph.arrays(), network, routes=routes)
+    loads = simulator.link_loads(len(network.bandwidth))
+    asked = np.array(link_bytes(graph, network, protocol, routes))
+    assert loads.bytes == pytest.approx(asked, rel=1e-9)
+    assert loads.carried == pytest.approx(asked, rel=1e-9, abs=1e-3)
+    assert (loads.peak <= network.bandwidth * (1 + 1e-9)).all()
+    assert ((loads.peak > 0) == (asked > 0)).all()
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_fair_sharing_does_not_depend_on_task_ids(seed):
+    rng, network, graph = case(seed)
+    seconds = FairLinks().seconds(graph.arrays(), network)
+    permuted = graph.permuted(rng.permutation(graph.n_task))
+    permuted.check()
+    assert FairLinks().seconds(permuted.arrays(), network) == pytest.approx(seconds, rel=1e-9)
+
+
+@given(seeds)
+@settings(max_examples=60, deadline=None)
+def test_coarser_rates_change_little(seed):
+    """A window of 1 % of the time and a tolerance of 1 % stay within a few windows of the exact time."""
+    _, network, graph = case(seed)
+    exact = FairLinks().seconds(graph.arrays(), network)
+    coarse = FairLinks(window=exact / 100, tolerance=0.01).seconds(graph.arrays(), network)
+    assert abs(coarse - exact) <= 0.25 * exact
+
+
+@given(seeds, st.floats(0.1, 1.5))
+@settings(max_examples=60, deadline=None)
+def test_a_limit_never_hides_a_faster_time(seed, share):
+    _, network, graph = case(seed)
+    for simulator in (FairLinks(), FifoLinks(ORIGINAL)):
+        exact = simulator.seconds(graph.arrays(), network)
+        limited = simulator.seconds(graph.arrays(), network, limit=exact * share)
+        assert limited == exact if share >= 1 or exact == 0 else limited > exact * share
+
+
+def star(n: int, bandwidth: float, latency: float) -> NetworkArrays:
+    """Servers on one ideal switch: links 2i up, 2i+1 down."""
+    route_ptr, route = [0], []
+    for a in range(n):
+        for b in range(n):
+            route += [2 * a, 2 * b + 1] if a != b else []
+            route_ptr.append(len(route))
+    empty = [np.zeros(n + 2, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int32)]
+    return NetworkArrays(
+        n,
+        latency,
+        np.full(2 * n, bandwidth),
+        np.zeros(0),
+        np.array(route_ptr, np.int32),
+        np.array(route, np.int32),
+        *empty,
+    )
+
+
+def one_transfer(n: int, pairs: list[tuple[int, int]], size: int) -> TaskGraph:
+    """A zero-time task on every source, then its transfer, then a zero-time task on the target."""
+    kind, place, succ = [], [], []
+    for src, dst in pairs:
+        at = len(kind)
+        kind += [FORWARD, NOMINAL_COMM, FORWARD]
+        place += [src, src * n + dst, dst]
+        succ += [[at + 1], [at + 2], []]
+    return TaskGraph(
+        n,
+        np.array(kind, np.int8),
+        np.array(place, np.int32),
+        np.zeros(len(kind)),
+        np.array([size if k == NOMINAL_COMM else 0 for k in kind], np.int64),
+        np.concatenate([[0], np.cumsum([len(s) for s in succ])]).astype(np.int32),
+        np.array([t for s in succ for t in s], np.int32),
+        np.zeros(1, np.int32),
+        np.zeros(0, np.int32),
+        np.arange(len(kind), dtype=np.int32),
+    )
+
+
+def test_worked_example_of_an_idle_transfer():
+    """Reference section 4.5: fat tree, 100 Gbps, 1 us, 2 097 152 B: 0.169772 ms."""
+    network = star(2, 12.5e9, 1e-6)
+    graph = one_transfer(2, [(0, 1)], 2_097_152)
+    assert FifoLinks(ORIGINAL).seconds(graph.arrays(), network) == pytest.approx(0.16977216e-3, rel=1e-9)
+    assert FairLinks(protocol=FLUID).seconds(graph.arrays(), network) == pytest.approx(0.16977216e-3, rel=1e-9)
+
+
+def test_latency_delays_but_does_not_occupy_links_when_sharing_fairly():
+    """Two transfers into one server: first in first out holds the link through both latencies, sharing does not."""
+    size, latency = 12_500_000, 1e-3
+    network = star(3, 12.5e9, latency)
+    graph = one_transfer(3, [(0, 2), (1, 2)], size)
+    once = size / 12.5e9
+    assert FairLinks(protocol=FLUID).seconds(graph.arrays(), network) == pytest.approx(2 * once + 2 * latency)
+    assert FifoLinks(ORIGINAL).seconds(graph.arrays(), network) == pytest.approx(2 * once + 3 * latency)
+
+
+def test_a_ring_takes_its_bytes_and_a_latency_each_round():
+    n, size, latency = 4, 10**8, 1e-6
+    network = star(n, 12.5e9, latency)
+    graph = TaskGraph(
+        n,
+        np.array([0, 0, 0, 0, ALLREDUCE], np.int8),
+        np.array([0, 1, 2, 3, 0], np.int32),
+        np.array([0, 0, 0, 0, 2e-3]),
+        np.array([0, 0, 0, 0, size]),
+        np.array([0, 1, 2, 3, 4, 4], np.int32),
+        np.array([4, 4, 4, 4], np.int32),
+        np.array([0, 4], np.int32),
+        np.array([0, 1, 2, 3], np.int32),
+        np.arange(5, dtype=np.int32),
+    )
+    expected = 2e-3 + 2 * 3 / 4 * size / 12.5e9 + 2 * 3 * 2 * latency
+    assert FairLinks(protocol=FLUID).seconds(graph.arrays(), network) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_group_of_one_keeps_its_intra_server_time_only_when_corrected():
+    network = star(2, 12.5e9, 0.0)
+    graph = TaskGraph(
+        2,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([0, 0], np.int32),
+        np.array([1e-3, 2e-3]),
+        np.array([0, 100]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 1], np.int32),
+        np.array([0], np.int32),
+        np.zeros(2, np.int32),
+    )
+    assert FifoLinks(ORIGINAL).seconds(graph.arrays(), network) == 1e-3
+    assert FifoLinks(CORRECTED).seconds(graph.arrays(), network) == 3e-3
+    assert FairLinks().seconds(graph.arrays(), network) == 3e-3
+
+
+def test_an_all_reduce_within_one_server_never_hangs():
+    """Parts of an operator may share a server: their ring has no links."""
+    graph = TaskGraph(
+        2,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([1, 0], np.int32),
+        np.array([1e-3, 2e-3]),
+        np.array([0, 10**6]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 2], np.int32),
+        np.array([1, 1], np.int32),
+        np.zeros(2, np.int32),
+    )
+    for protocol in (FLUID, PACKET, BY_SERVER):
+        assert FairLinks(protocol=protocol).seconds(graph.arrays(), star(2, 12.5e9, 1e-6)) == 3e-3
+        assert fair(graph, star(2, 12.5e9, 1e-6), protocol)[0] == 3e-3
+
+
+def test_golden_times_of_the_packet_simulator():
+    """Measured there: 1 MB over 2 hops takes 84.7816 us, a 10 MB ring of 16 1561.25 us."""
+    graph = one_transfer(2, [(0, 1)], 10**6)
+    assert FairLinks().seconds(graph.arrays(), star(2, 12.5e9, 1e-6)) == pytest.approx(84.7816e-6, rel=1e-3)
+    n = 16
+    links = {"bandwidth": np.full(n, 12.5e9), "route": np.arange(n, dtype=np.int32)}
+    route_ptr = np.zeros(n * n + 1, np.int32)
+    route_ptr[1:] = np.cumsum([b == (a + 1) % n for a in range(n) for b in range(n)])
+    ring = star(n, 12.5e9, 1e-6)._replace(route_ptr=route_ptr, **links)
+    graph = TaskGraph(
+        n,
+        np.array([FORWARD] * n + [ALLREDUCE], np.int8),
+        np.array([*range(n), 0], np.int32),
+        np.zeros(n + 1),
+        np.array([0] * n + [10**7]),
+        np.array([*range(n + 1), n], np.int32),
+        np.full(n, n, np.int32),
+        np.array([0, n], np.int32),
+        np.arange(n, dtype=np.int32),
+        np.arange(n + 1, dtype=np.int32),
+    )
+    assert FairLinks().seconds(graph.arrays(), ring) == pytest.approx(1561.2504e-6, rel=1e-3)
+
+
+def reductions(n: int) -> TaskGraph:
+    """``n`` all-reduces of two servers after one task."""
+    return TaskGraph(
+        2,
+        np.array([FORWARD] + [ALLREDUCE] * n, np.int8),
+        np.array([0, *range(n)], np.int32),
+        np.zeros(n + 1),
+        np.array([0] + [1000] * n),
+        np.array([0] + [n] * (n + 1), np.int32),
+        np.arange(1, n + 1, dtype=np.int32),
+        np.arange(0, 2 * n + 1, 2, dtype=np.int32),
+        np.array([0, 1] * n, np.int32),
+        np.arange(n + 1, dtype=np.int32),
+    )
+
+
+def test_a_simulator_used_again_has_room_for_larger_graphs():
+    """Graphs that grow slowly, one by one: without JIT an index past the end of its memory is an error."""
+    network = star(2, 1e9, 0.0)
+    fair_again, fifo_again = FairLinks(), FifoLinks(CORRECTED)
+    for n in (*range(1, 40), 3):
+        tasks = reductions(n).arrays()
+        assert fair_again.seconds(tasks, network) == FairLinks().seconds(tasks, network)
+        assert fifo_again.seconds(tasks, network) == FifoLinks(CORRECTED).seconds(tasks, network)
+
+
+@pytest.mark.parametrize("members", [(0, 1, 2, 3), (0, 4, 8, 12), (1, 5, 9, 13)])
+def test_an_allreduce_uses_links_that_join_its_members(members):
+    """Rings of a size join the groups start + i N/g only; other groups run along routes between their members."""
+    n = 16
+    rng = np.random.default_rng(0)
+    demand = Demand(n, np.zeros((n, n)), {16: 1e9, 4: 1e9})
+    topology = build_topoopt(demand, 4, CORRECTED, rng)
+    network = connect(topology, 12.5e9, 1e-6, routes_for(topology, CORRECTED, rng))
+    graph = TaskGraph(
+        n,
+        np.array([FORWARD, ALLREDUCE], np.int8),
+        np.array([0, 0], np.int32),
+        np.array([1e-3, 0.0]),
+        np.array([0, 10**9]),
+        np.array([0, 1, 1], np.int32),
+        np.array([1], np.int32),
+        np.array([0, 4], np.int32),
+        np.array(members, np.int32),
+        np.zeros(2, np.int32),
+    )
+    simulator = FairLinks()
+    simulator.seconds(graph.arrays(), network_arrays(network))
+    used = np.flatnonzero(simulator.link_loads(len(network.bandwidth)).bytes)
+    out = {int(a) for a in network.link_from[used]}
+    into = {int(b) for b in network.link_to[used]}
+    assert set(members) <= out and set(members) <= into

@@ -1,0 +1,79 @@
+"""Machine code that is kept from run to run."""
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from random_models import problem_of, tower
+
+from flexnet import Cluster, Settings, find_plan, kernels
+from flexnet.plan.semantics import PRESETS
+
+KERNEL = "from kept.kernels import kernel\n{}\n\n@kernel\ndef {}(x):\n    return {}\n"
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_changes(tmp_path):
+    package = tmp_path / "kept"
+    for room in (package, package / "above", package / "below"):
+        room.mkdir()
+        (room / "__init__.py").touch()
+    shutil.copy(kernels.__file__, package / "kernels.py")
+    caller = KERNEL.format("from kept.below.kernels import callee", "caller", "10 * callee(x)")
+    (package / "above" / "kernels.py").write_text(caller)
+    # A directory given for the cache would be used in place of __pycache__.
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    command = [
+        sys.executable,
+        "-c",
+        "from kept.above.kernels import caller; print(caller(1), len(caller.stats.cache_hits))",
+    ]
+
+    def run(step):
+        """What the caller returns, and whether its machine code was there."""
+        (package / "below" / "kernels.py").write_text(KERNEL.format("", "callee", f"x + {step}"))
+        process = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=True
+        )
+        return tuple(map(int, process.stdout.split()))
+
+    assert run(1) == (20, 0)
+    assert run(1) == (20, 1)
+    assert run(100) == (1010, 0)
+
+
+def test_references_are_not_counted():
+    """This numba still has the option without which replays are several times slower."""
+    assert kernels.OPTIONS["_nrt"] is False
+
+
+def struct_types(numba_type):
+    """Python classes of the structs in a signature's types."""
+    if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
+        yield numba_type.instance_class
+    for inner in getattr(numba_type, "types", ()):
+        yield from struct_types(inner)
+
+
+@pytest.mark.compiled
+def test_all_that_kernels_take_is_in_their_digest():
+    """Or machine code kept for a struct that has changed or moved would be taken, or fail to load."""
+    cluster = Cluster(4, link_bandwidth=2e6, degree=2)
+    for semantics in PRESETS.values():
+        problem = problem_of(tower(), cluster, semantics)
+        for topology in ("topoopt", "fattree"):
+            find_plan(problem, Settings(topology, budget=2))
+    taken, sources = set(), {str(path) for path in kernels.SOURCES}
+    modules = [module for name, module in sys.modules.items() if name.startswith("flexnet.")]
+    for kernel in {item for module in modules for item in vars(module).values() if isinstance(item, Dispatcher)}:
+        for signature in kernel.signatures:
+            taken |= {struct for argument in signature for struct in struct_types(argument)}
+    assert {"ProblemArrays", "Strategy", "NetworkArrays", "FairWork", "FifoWork"} <= {
+        struct.__name__ for struct in taken
+    }
+    assert {struct.__name__ for struct in taken if inspect.getsourcefile(struct) not in sources} == set()
