@@ -1,6 +1,7 @@
 """Files a user names, read and written: only regular files are read, what is written is there whole or not at all."""
 
 import errno
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["check_writable", "printable", "read_object", "read_regular", "write_atomically"]
+__all__ = ["check_writable", "printable", "read_object", "read_regular", "sha256_of", "write_atomically"]
 
 
 def read_regular(path: Path) -> bytes:
@@ -28,6 +29,11 @@ def read_regular(path: Path) -> bytes:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "it is a pipe or a device; a regular file is needed", str(path))
     return path.read_bytes()
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file's contents, in hexadecimal."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_object(path: Path, what: str = "") -> dict[str, Any]:

@@ -12,8 +12,9 @@ import click
 from click.shell_completion import shell_complete
 
 from flexnet.commands.console.printing import complain, open_streams, say, warn
-from flexnet.commands.requests.flags import Helpful, sentence_of
+from flexnet.commands.requests.flags import Helpful
 from flexnet.commands.requests.legacy import PROGRAMS, rewrite
+from flexnet.commands.requests.wrong_flags import sentence_of
 from flexnet.errors import FlexNetError, did_you_mean
 
 __all__ = ["COMMANDS", "run"]
@@ -63,7 +64,7 @@ class _Program(Helpful, click.Group):
 def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if not value or ctx.resilient_parsing:
         return
-    from flexnet.commands.runs.provenance import installed_version
+    from flexnet.commands.runs.versions import installed_version
 
     say(f"flexnet {installed_version('flexnet')}")
     ctx.exit()

@@ -46,7 +46,7 @@ def json_document(
     """Cost and configuration of every operator, and every input."""
     import orjson  # these, and what they import, take as long as the search itself
 
-    from flexnet.commands.runs.provenance import now, versions
+    from flexnet.commands.runs.versions import now, versions
     from flexnet.files import printable
 
     vertices = [

@@ -9,7 +9,7 @@ from flexnet.commands.console.printing import say, warn
 from flexnet.commands.console.progress import Display
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
 from flexnet.commands.requests.profile import PROFILE_FLAGS, ProfileRequest, profile_request
-from flexnet.commands.runs.provenance import installed_version, today
+from flexnet.commands.runs.versions import installed_version, today
 from flexnet.errors import FlexNetError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # heavy: only after all flags are read
 
 __all__ = ["search"]
 
-CHECKPOINT_S = 60.0
+CHECKPOINT_S = 60.0  # between checkpoints
 
 
 @click.pass_context

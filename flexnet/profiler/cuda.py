@@ -20,7 +20,9 @@ __all__ = ["Cuda"]
 
 _GRAPH_BELOW = 5e-3  # seconds: of longer passes the start does not matter
 _CLOCKS_EVERY = 10.0  # seconds
-_WARM_UP = 1.0  # seconds
+_WARM_UP_S = 1.0  # of matrix products before anything is measured: clocks rise, libraries get their memory
+_WARM_UP_RUNS = 2  # of every operator: the first time algorithms are tried, some with more memory
+_WARM_UP_REPLAYS = 3  # of every CUDA graph
 
 
 class Cuda:
@@ -104,7 +106,7 @@ class Cuda:
     def _run(self, make: Callable[[], Work], cap: float) -> Ran:
         held, has_backward = torch.cuda.memory_allocated(self._device), False
         work = make()
-        for _ in range(2):  # the first time algorithms are tried, some with more memory
+        for _ in range(_WARM_UP_RUNS):
             torch.cuda.reset_peak_memory_stats(self._device)
             work.forward()
             has_backward = work.start_backward()
@@ -137,7 +139,7 @@ class Cuda:
             return measure(loop, cap), loop
         self._kept.append(graph)  # the outputs in its memory are what the backward pass starts from
         replay = self._stopwatch(graph.replay)
-        replay(3)
+        replay(_WARM_UP_REPLAYS)
         return measure(replay, cap), replay
 
     def _capture(self, run: Callable[[], None], clear: Callable[[], None]) -> tuple[Any, str]:
@@ -197,7 +199,7 @@ class Cuda:
         work = Work(lambda xs, ws: (F.linear(xs[0], *ws),), [], [])
         work.inputs = [tensors[0].requires_grad_()]
         work.weights = [tensors[1].requires_grad_(), tensors[1][0].detach().clone().requires_grad_()]
-        until = time.monotonic() + _WARM_UP
+        until = time.monotonic() + _WARM_UP_S
         while time.monotonic() < until:
             for _ in range(5):
                 work.forward()

@@ -10,8 +10,8 @@ def test_gpus_are_found_by_name_in_any_case():
 
 
 def test_an_unknown_gpu_is_named_with_those_known():
-    with pytest.raises(FlexNetError, match="'b200'; the GPUs are v100, a100, h100, h200"):
-        find_gpu("b200")
+    with pytest.raises(FlexNetError, match="'b1000'; the GPUs are v100, a100, h100, h200"):
+        find_gpu("b1000")
 
 
 def test_tensor_cores_are_never_slower():

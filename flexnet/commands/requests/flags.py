@@ -1,4 +1,4 @@
-"""Flags of the command line, on click, and what is said of a wrong one.
+"""Flags of the command line, on click.
 
 A flag remembers what was typed for it, for `run.json` and for ``--resume``, and refuses to be given twice with two
 values.  Nothing heavy is imported, so help and errors come at once.
@@ -11,17 +11,9 @@ from typing import Any
 import click
 
 from flexnet.commands.console.printing import say
-from flexnet.errors import FlexNetError, did_you_mean
+from flexnet.errors import FlexNetError
 
-__all__ = [
-    "Command",
-    "Flag",
-    "Given",
-    "Helpful",
-    "given_flags",
-    "sentence_of",
-    "switch",
-]
+__all__ = ["Command", "Flag", "Given", "Helpful", "given_flags", "switch"]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
@@ -39,6 +31,8 @@ class Flag(click.Option):
         The name of the parameter, then all spellings; errors and `Given` use the first of these.
     default : object
         Told by the help text, not by click.
+    help : str
+        May hold ``{names}``, for those the flag's type knows when help is asked for.
     """
 
     def __init__(self, spellings: Iterable[str], *, default: Any = None, **attributes: Any) -> None:
@@ -63,6 +57,11 @@ class Flag(click.Option):
         given_flags(ctx)[self.opts[0]] = texts[0]
         (converted,) = super().process_value(ctx, texts)
         return converted
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Spellings and help text."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], record[1].replace("{names}", ", ".join(getattr(self.type, "names", ()))))
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Nothing: what a value may be is in the help text, and in the sentence on a wrong one."""
@@ -102,18 +101,3 @@ class Command(Helpful):
         attributes.setdefault("options_metavar", "[flags]")
         attributes.setdefault("context_settings", {"max_content_width": 120})
         super().__init__(*arguments, **attributes)
-
-
-def sentence_of(error: click.ClickException) -> str:
-    """What click found wrong with a command line, in one sentence of ours."""
-    if isinstance(error, click.NoSuchOption):
-        name = error.option_name.split("=")[0]
-        known = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
-        hint = did_you_mean(name, [text for param in known for text in param.opts if text.startswith("--")])
-        return f"unknown flag {name}; {hint or '--help lists the flags'}"
-    if isinstance(error, click.BadOptionUsage):
-        name = error.option_name
-        if error.ctx is not None:
-            name = next((p.opts[0] for p in error.ctx.command.get_params(error.ctx) if name in p.opts), name)
-        return f"{name} takes no value" if "not take" in error.message else f"{name} needs a value"
-    return error.format_message()

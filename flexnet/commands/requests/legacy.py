@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from flexnet.commands.requests.model_command import model_flags
+from flexnet.commands.requests.model_flags import model_flags
 from flexnet.commands.requests.no_effect import NO_EFFECT
 from flexnet.commands.requests.profile import PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS

@@ -1,26 +1,21 @@
 """Commands that take a model: ``flexnet search MODEL [flags]``, in any order, with the model's own flags among them."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from flexnet.commands.requests.flags import Command, Flag, Given, given_flags, sentence_of
-from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.flags import Command, Given, given_flags
+from flexnet.commands.requests.model_flags import ModelFlag, model_flags
 from flexnet.commands.requests.types import Name
+from flexnet.commands.requests.wrong_flags import unknown_flag
 from flexnet.errors import FlexNetError, did_you_mean
-from flexnet.model.graph import ModelGraph
 from flexnet.model.zoo import MODELS
 
-__all__ = ["Asked", "ModelCommand", "built_model", "model_argument", "model_flags", "unused_model_flags"]
+__all__ = ["Asked", "ModelCommand", "model_argument"]
 
 _MODEL = "flexnet.model"
 _NAMES = Name(MODELS)
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
-_MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
-_MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
-_KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +36,6 @@ class Asked:
     values: dict[str, Any]
     given: Given
     model_given: Given
-
-
-class ModelFlag(Flag):
-    """A flag of a model; `ModelSpec.build` reads its value."""
 
 
 class ModelCommand(Command):
@@ -70,7 +61,7 @@ class ModelCommand(Command):
                 ctx.meta[_MODEL] = words[0]
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise self._unknown(error, typed, ctx.meta[_MODEL]) from None
+            raise unknown_flag(error, typed, ctx.meta[_MODEL]) from None
         if len(words) > 1:
             raise FlexNetError(
                 f"unexpected argument {words[1]!r} after {words[0]}; flexnet {self.name} takes one model and flags"
@@ -142,21 +133,6 @@ class ModelCommand(Command):
             )
         return words
 
-    def _unknown(self, error: click.NoSuchOption, args: list[str], model: str | None) -> FlexNetError:
-        """What there is to say of a flag that is none of this command and model."""
-        name = error.option_name.split("=")[0]
-        if not name.startswith("--"):  # click takes a word with one dash for several flags of a letter each
-            name = next((word for word in args if word.startswith(name)), name)
-        if name in NO_EFFECT:
-            return FlexNetError(f"{name} has no effect; only the original command lines (flexnet dlrmsim ...) take it")
-        if not name.startswith("--"):
-            return FlexNetError(f"unknown flag {name}; --help lists the flags")
-        owners = [other for other in MODELS if any(name in option.opts for option in model_flags(other))]
-        if model is None or not owners:
-            return FlexNetError(sentence_of(error))
-        own = ", ".join(option.opts[0] for option in model_flags(model)) or "no flags of its own"
-        return FlexNetError(f"{name} is a flag of model {', '.join(owners)}; {model} has {own}")
-
 
 def _check_model(model: str) -> None:
     if model not in MODELS:
@@ -167,44 +143,3 @@ def _check_model(model: str) -> None:
 def model_argument() -> click.Argument:
     """The argument MODEL; there may be several words, to be refused by name."""
     return click.Argument(["words"], nargs=-1, metavar="MODEL", required=False, shell_complete=_NAMES.shell_complete)
-
-
-def model_flags(model: str) -> list[ModelFlag]:
-    """Flags of a model."""
-    return [
-        ModelFlag(
-            [f"model_flag_{item.dest}", item.name, *item.aliases],
-            metavar=_KINDS[item.kind],
-            help=f"{item.help} (default {item.default_text})" if item.effective else f"no effect: {item.help}",
-        )
-        for item in MODELS[model].flags
-    ]
-
-
-def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
-    """Build a model of a size that 64-bit counts can hold.
-
-    Raises
-    ------
-    FlexNetError
-        If it is larger, or a flag is malformed or out of range.
-    """
-    for name in ("--num-layers", "--ntables"):
-        text = model_given.get(name, "")
-        if _INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
-            raise FlexNetError(f'{name} is "{text}"; it must be a whole number from 1 to {_MAX_REPEATS}')
-    graph = MODELS[model].build(model_given, batch_size)
-    for op in graph.operators:
-        elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))
-        if elements > _MAX_ELEMENTS:
-            raise FlexNetError(
-                f"operator {op.name} of model {model} has {elements:.1e} elements; it must have fewer than 1e15: "
-                "check --batch-size and the flags of the model"
-            )
-    return graph
-
-
-def unused_model_flags(model: str, model_given: Given) -> list[str]:
-    """Sentences on flags of a model that do nothing."""
-    unused = {item.name: item.help for item in MODELS[model].flags if not item.effective}
-    return [f"{name} has no effect: {unused[name]}" for name in model_given if name in unused]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from flexnet.commands.requests.flags import Flag, Given, switch
 from flexnet.commands.requests.limits import MAX_COUNT, MAX_SERVERS
-from flexnet.commands.requests.model_command import Asked, built_model, unused_model_flags
+from flexnet.commands.requests.model_command import Asked
+from flexnet.commands.requests.model_flags import built_model, unused_model_flags
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.cost.gpus import GPUS
@@ -38,7 +39,7 @@ PROFILE_FLAGS = [
         type=Name(sorted(GPUS)),
         default="a100",
         metavar="NAME",
-        help="GPU to estimate for: a100 (default), h100, h200 or v100",
+        help="GPU to estimate for: {names} (default a100)",
     ),
     Flag(
         ["dtype", "--dtype"],

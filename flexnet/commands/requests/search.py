@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import check_degree, check_divides, searched_topologies
-from flexnet.commands.requests.model_command import Asked, built_model, unused_model_flags
+from flexnet.commands.requests.model_command import Asked
+from flexnet.commands.requests.model_flags import built_model, unused_model_flags
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
 from flexnet.plan.cluster import Cluster

@@ -9,6 +9,7 @@ from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETE
 from flexnet.commands.requests.types import FilePath, Name, Number, Segments, TopologyName, Whole
 from flexnet.cost.gpus import GPUS
 from flexnet.plan.semantics import PRESETS
+from flexnet.search.outputs import OUTPUTS
 from flexnet.search.settings import NETWORKS
 from flexnet.search.starts import STARTS
 
@@ -28,7 +29,7 @@ SEARCH_FLAGS = [
         ["topology", "--topology"],
         type=TopologyName(searched_topologies),
         metavar="NAME|FILE",
-        help="topoopt, fattree, random or fc (full mesh), or a network in a .graphml or node-link .json file; required",
+        help="{names}, or a network in a .graphml or node-link .json file; required (fc: full mesh)",
     ),
     Flag(
         ["node_degree", "--node-degree", "--degree"],
@@ -67,7 +68,7 @@ SEARCH_FLAGS = [
         ["gpu", "--gpu"],
         type=Name(sorted(GPUS)),
         metavar="NAME",
-        help="GPU to estimate times for: a100, h100, h200 or v100 (default a100)",
+        help="GPU to estimate times for: {names} (default a100)",
     ),
     Flag(
         ["gpu_memory", "--gpu-memory"],
@@ -155,7 +156,7 @@ SEARCH_FLAGS = [
         ["output", "--output", "-o"],
         type=FilePath(directory=True),
         metavar="DIR",
-        help="write run.json, strategy.json, taskgraph.fbuf and checkpoint.json there",
+        help=f"write run.json, {', '.join(OUTPUTS)} and checkpoint.json there",
     ),
     switch(
         "overwrite", "--overwrite", "replace the run that --output DIR holds; without it, such a directory is refused"

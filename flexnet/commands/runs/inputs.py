@@ -2,12 +2,12 @@
 
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
-from flexnet.commands.runs.provenance import sha256_of
 from flexnet.cost.coverage import check_covers
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable
 from flexnet.errors import FlexNetError
+from flexnet.files import sha256_of
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from flexnet.commands.requests.search import SearchRequest
-from flexnet.commands.runs.provenance import now, versions
+from flexnet.commands.runs.versions import now, versions
 from flexnet.files import printable
 
 __all__ = ["FORMAT", "VERSION", "RunRecord"]

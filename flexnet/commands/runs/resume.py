@@ -11,7 +11,7 @@ from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import parse_search
-from flexnet.commands.runs.provenance import versions
+from flexnet.commands.runs.versions import versions
 from flexnet.errors import FlexNetError
 from flexnet.files import read_regular
 

@@ -143,7 +143,7 @@ FLAGS = {
     "too few interfaces": (search("--degree", "1"), "degree 1 cannot connect 4 servers"),
     "too few on a random graph": (search("--degree", "1", "--topology", "random"), "degree 1 cannot connect 4 servers"),
     "placement": (search("--net-opt", "2"), "it must be 0 or 1"),
-    "unknown GPU": (search("--gpu", "b200"), "it must be a100, h100, h200 or v100"),
+    "unknown GPU": (search("--gpu", "b1000"), "it must be a100, h100, h200 or v100"),
     "GPU and measurement": (search("--gpu", "a100", "--mfile", "table.json"), "exclude each other"),
     "no memory": (search("--gpu-memory", "0"), "a number from 1e-9 to 1e9, in GB"),
     "too little memory": (search("--gpu-memory", "1e-9"), "raise --gpu-memory"),

@@ -44,7 +44,9 @@ def test_kinds_of_tasks_are_those_of_the_files() -> None:
 def test_help_names_every_choice(flags: Iterable[click.Parameter], spelling: str, names: Iterable[str]) -> None:
     (flag,) = (flag for flag in flags if spelling in flag.opts)
     assert isinstance(flag, Flag)
-    words = (flag.help or "").replace(",", " ").replace(":", " ").replace(";", " ").split()
+    record = flag.get_help_record(click.Context(click.Command("any")))
+    assert record is not None
+    words = record[1].replace(",", " ").replace(":", " ").replace(";", " ").split()
     assert [name for name in names if name not in words] == []
     assert [name for name in names if name not in flag.type.names] == []  # type: ignore[attr-defined]
 

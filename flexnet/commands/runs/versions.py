@@ -1,12 +1,10 @@
-"""Where a file came from: versions and hashes."""
+"""When a file was written, and by which versions."""
 
-import hashlib
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-__all__ = ["installed_version", "now", "sha256_of", "today", "versions"]
+__all__ = ["installed_version", "now", "today", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -25,11 +23,6 @@ def installed_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown (not installed)"
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's contents, in hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def today() -> str:
