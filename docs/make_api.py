@@ -27,7 +27,8 @@ All that programs import from `flexnet`, in the order in which data flows. Made 
 `python docs/make_api.py`; a test compares.
 
 Times are seconds, sizes bytes, bandwidths bytes per second unless a name says else. What is called a registry is a
-mapping from names to parts: `TOPOLOGIES["mine"] = Mine` adds one, and the command line then knows it too.
+mapping from names to parts: `TOPOLOGIES["mine"] = Mine` adds one, and the
+command line then knows it too (moves have no flag: `Settings.moves` gives them their shares).
 """
 SECTION = griffe.DocstringSectionKind
 

@@ -51,6 +51,10 @@ class Registry(MutableMapping[str, Part], Generic[Part]):
             self._parts[name] = getattr(import_module(module), attribute)
         return self._parts[name]
 
+    def peek(self, name: str) -> Part | None:
+        """The part called ``name`` if it has been added or asked for, and so is imported; else None."""
+        return self._parts.get(name)
+
     def check(self, name: str) -> None:
         """Refuse a name that no part has, without importing one.
 

@@ -1,6 +1,16 @@
 """Conversions at the border: outside Gbps, microseconds, milliseconds and text; inside bytes/s and seconds."""
 
-__all__ = ["bytes_text", "duration_text", "gbps_to_bytes_per_s", "ms_text", "ms_to_s", "s_to_ms", "us_to_s"]
+__all__ = [
+    "bytes_per_s_to_gbps",
+    "bytes_text",
+    "duration_text",
+    "gbps_to_bytes_per_s",
+    "ms_text",
+    "ms_to_s",
+    "s_to_ms",
+    "s_to_us",
+    "us_to_s",
+]
 
 
 def gbps_to_bytes_per_s(gbps: float) -> float:
@@ -12,9 +22,23 @@ def gbps_to_bytes_per_s(gbps: float) -> float:
     return gbps * 1e9 / 8
 
 
+def bytes_per_s_to_gbps(bytes_per_s: float) -> float:
+    """Bytes per second to gigabits per second.
+
+    >>> bytes_per_s_to_gbps(12.5e9)
+    100.0
+    """
+    return bytes_per_s * 8e-9
+
+
 def us_to_s(us: float) -> float:
     """Microseconds to seconds, as of a latency."""
     return us * 1e-6
+
+
+def s_to_us(seconds: float) -> float:
+    """Seconds to microseconds."""
+    return seconds * 1e6
 
 
 def ms_to_s(ms: float) -> float:

@@ -1,4 +1,4 @@
-"""Does flexnet still answer as before?  Records what some ninety command lines print and write, and compares records.
+"""Does flexnet still answer as before?  Records what some hundred command lines print and write, and compares records.
 
 For changes that are to change nothing: ``python tests/same_answers.py record DIR`` with flexnet as it was, then as it
 is (``--python`` names the interpreter that has it installed), then ``python tests/same_answers.py compare OLD NEW``,

@@ -22,6 +22,7 @@ from flexnet import (
     Cluster,
     Config,
     Demand,
+    FlexNetError,
     FlowRoutes,
     GraphBuilder,
     Layer,
@@ -223,6 +224,32 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "toy           two layers\n" in capsys.readouterr().out
     assert main(["search", "toy", "--topology", "lin", "--nsimnode", "4"]) == 2
     assert "did you mean line?" in capsys.readouterr().err
+
+
+def test_a_name_may_have_capitals(capsys: pytest.CaptureFixture[str]) -> None:
+    TOPOLOGIES["Mine"] = Line
+    try:
+        assert main(["search", "toy", "--topology", "mine", "--nsimnode", "4", "--search-budget", "5"]) == 0
+    finally:
+        del TOPOLOGIES["Mine"]
+    assert "4 servers; Mine, " in capsys.readouterr().out
+
+
+def test_a_start_may_be_replaced() -> None:
+    graph = MODELS["toy"].build({}, batch_size=64)
+    problem = make_problem(graph, roofline_table(graph, "a100", n_server=4), Cluster(4, link_bandwidth=1e3), CORRECTED)
+    data = STARTS["data"]
+    STARTS["data"] = Alone
+    try:
+        found = find_plan(problem, Settings("fattree", budget=0))
+    finally:
+        STARTS["data"] = data
+    assert found.start.configs["Negate_101"] == Config((1, 1), (3,))  # all else waits for slow links
+
+
+def test_parameters_go_with_a_name() -> None:
+    with pytest.raises(FlexNetError, match=r"^width is given beside a family, which has parameters of its own$"):
+        build_topology(Line(), 4, width=3)
 
 
 def test_spread_families_are_replayed_only(capsys: pytest.CaptureFixture[str]) -> None:

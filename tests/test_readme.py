@@ -18,8 +18,7 @@ from command_lines import ROOT, environment
 
 from flexnet.__main__ import main
 from flexnet.commands.cli import COMMANDS
-from flexnet.commands.requests.legacy import PROGRAMS
-from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.original_programs import NO_EFFECT, PROGRAMS
 from flexnet.model.zoo import MODELS
 from flexnet.plan.semantics import Semantics
 

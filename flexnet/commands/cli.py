@@ -13,8 +13,7 @@ from click.shell_completion import shell_complete
 
 from flexnet.commands.console.printing import complain, open_streams, say, warn
 from flexnet.commands.requests.flags import Helpful
-from flexnet.commands.requests.legacy import PROGRAMS, rewrite
-from flexnet.commands.requests.wrong_flags import sentence_of
+from flexnet.commands.requests.original_programs import PROGRAMS
 from flexnet.errors import FlexNetError, did_you_mean
 
 __all__ = ["COMMANDS", "run"]
@@ -116,6 +115,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
+        from flexnet.commands.requests.wrong_flags import sentence_of
+
         return _complain(sentence_of(error))
     except FlexNetError as error:
         return _complain(str(error))
@@ -146,6 +147,8 @@ def _dispatch(words: list[str]) -> int:
 
 def _rewritten(words: list[str]) -> list[str]:
     """An original program's command line as ours."""
+    from flexnet.commands.requests.legacy import rewrite
+
     argv, warnings = rewrite(words[0], words[1:])
     for sentence in warnings:
         warn(sentence)

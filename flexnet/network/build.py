@@ -51,7 +51,8 @@ def build_topology(
     seed : int
         Same seed, same topology.
     **parameters
-        Of the family: ``degree``, ``semantics``, ``servers_per_leaf``, ``oversubscription``, ``ports``.
+        Of a family that is given by its name: ``degree``, ``semantics``, ``servers_per_leaf``, ``oversubscription``,
+        ``ports``.
 
     Raises
     ------
@@ -63,6 +64,8 @@ def build_topology(
     >>> build_topology("random", 8, degree=3, seed=2).links.sum(axis=1)
     array([3, 3, 3, 3, 3, 3, 3, 3])
     """
+    if parameters and not isinstance(topology, str):
+        raise FlexNetError(f"{next(iter(parameters))} is given beside a family, which has parameters of its own")
     family = family_of(topology, **parameters)
     unknown = sorted(set(parameters) - family.parameters())
     if unknown:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.plan.arrays import TaskArrays
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
 __all__ = ["Demand", "demand_of"]
 

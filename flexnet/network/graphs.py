@@ -137,8 +137,8 @@ def _speeds(edge: Mapping[str, object], where: str, *, required: bool) -> tuple[
             raise FlexNetError(f"{where} has no {attribute}; it must have one, in {unit}")
         value = edge[attribute]
         if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            shown = str(value)[:60]
-            raise FlexNetError(f"{where} has {attribute} {shown!r}; it must be from {least:g} to {most:g}, in {unit}")
+            shown = repr(str(value)[:60]) + (", which is text" if isinstance(value, str) else "")
+            raise FlexNetError(f"{where} has {attribute} {shown}; it must be from {least:g} to {most:g}, in {unit}")
         found.append(float(value))
     return found[0], found[1]
 
@@ -158,7 +158,10 @@ def _rings(graph: "nx.Graph", name: str) -> dict[int, tuple[tuple[int, ...], ...
         return {}
     try:
         document = orjson.loads(text)
-        return {int(size): tuple(tuple(int(hop) for hop in ring) for ring in rings) for size, rings in document.items()}
+        found = {int(size): tuple(tuple(ring) for ring in rings) for size, rings in document.items()}
+        if not all(type(hop) is int for rings in found.values() for ring in rings for hop in ring):
+            raise TypeError("jumps are whole numbers")
+        return found
     except (AttributeError, TypeError, ValueError) as error:
         raise FlexNetError(
             f'{name}: the attribute rings is {str(text)[:60]!r}; it must be JSON such as {{"4": [[1], [3]]}} ({error})'

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topology import Topology, adjacency
+from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -145,17 +146,17 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
 
 def gbps_text(network: Network) -> str:
     """Bandwidth of its links, Gbps; from the narrowest to the widest if they differ."""
-    least = network.link_bandwidth * 8e-9
+    least = bytes_per_s_to_gbps(network.link_bandwidth)
     if network.topology.speeds is None:
         return f"{least:g}"
     each = network.bandwidth / network.topology.links[network.link_from, network.link_to]
-    widest = float(each.max()) * 8e-9
+    widest = bytes_per_s_to_gbps(float(each.max()))
     return f"{least:g}" if widest <= least * (1 + 1e-9) else f"{least:g} to {widest:g}"
 
 
 def us_text(network: Network) -> str:
     """Latency of its links, microseconds; from the fastest to the slowest if they differ."""
-    least, extra = network.latency * 1e6, float(network.extra_latency.max(initial=0.0)) * 1e6
+    least, extra = s_to_us(network.latency), s_to_us(float(network.extra_latency.max(initial=0.0)))
     return f"{least + extra:g}" if not extra else f"{least:g} to {least + extra:g}"
 
 

@@ -1,7 +1,7 @@
 """What the cost of a strategy means: two presets of one frozen dataclass.
 
 ``ORIGINAL`` reproduces the released FlexNet cost for cost, defects included; ``CORRECTED`` is what the
-TopoOpt paper means.  Every field is one row of the list of departures in the README.
+TopoOpt paper means.  Every field is one row of the list of departures in docs/costs.md.
 """
 
 from dataclasses import dataclass

@@ -56,11 +56,13 @@ def make_strategy(problem: Problem, configs: Configs) -> Strategy:
 def set_config(problem: Problem, strategy: Strategy, op: int, config: Config) -> None:
     """Write one operator's config into a strategy's arrays (checked)."""
     name = problem.graph.operators[op].name
-    choice = problem.choice_of(op, config.degrees)
+    choice = problem.choice_of(op, tuple(config.degrees))
     parts = int(problem.arrays.parts[problem.arrays.candidate_ptr[op] + choice])
     if len(config.devices) != parts:
         raise FlexNetError(f"operator {name} is cut into {parts} parts but has {len(config.devices)} devices")
     for device in config.devices:
+        if not isinstance(device, int | np.integer) or isinstance(device, bool):
+            raise FlexNetError(f"operator {name} is placed on server {device!r}; servers are whole numbers")
         if not 0 <= device < problem.cluster.n_server:
             raise FlexNetError(
                 f"operator {name} is placed on server {device}; servers are 0 to {problem.cluster.n_server - 1}"

@@ -9,7 +9,7 @@ from flexnet.errors import FlexNetError
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 
-__all__ = ["ALLREDUCE", "BACKWARD", "FORWARD", "NOMINAL_COMM", "TaskGraph"]
+__all__ = ["TaskGraph"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flexnet.plan.arrays import TaskArrays
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
 __all__ = ["traffic_bytes"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["Case", "attempt"]
+__all__ = ["Case", "LeftOut", "attempt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,13 @@ class Case:
     tolerance: str
     ok: bool
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something published that is there and is not recomputed; ``sentence`` says what, and why."""
+
+    sentence: str
 
 
 def attempt(name: str, compute: Callable[[], Case]) -> Case:

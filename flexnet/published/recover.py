@@ -6,7 +6,8 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
-from flexnet.plan.task_graph import BACKWARD, FORWARD, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import BACKWARD, FORWARD
 
 __all__ = ["recover_strategy"]
 

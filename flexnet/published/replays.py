@@ -22,7 +22,7 @@ from flexnet.files import read_object
 from flexnet.network.topologies.fattree import fat_tree
 from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.kary import kary_fat_tree
-from flexnet.published.case import Case, attempt
+from flexnet.published.case import Case, LeftOut, attempt
 from flexnet.simulate.fabric import Fabric, unrouted
 from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.replay import replays
@@ -57,14 +57,18 @@ class Run:
     ms: float
 
 
-def known_runs(data: Path, notes: list[str]) -> list[tuple[str, list[Run]]]:
+def known_runs(data: Path) -> tuple[list[tuple[str, list[Run]]], list[LeftOut]]:
     """Runs that ``data/expected.json`` has a time for and whose task graph is there, by network.
 
     Parameters
     ----------
     data : Path
-    notes : list of str
-        Sentences on what the file holds and cannot be compared are added.
+
+    Returns
+    -------
+    groups : list of (str, list of Run)
+    left_out : list of LeftOut
+        What the file holds and cannot be compared.
 
     Raises
     ------
@@ -73,8 +77,10 @@ def known_runs(data: Path, notes: list[str]) -> list[tuple[str, list[Run]]]:
     """
     path = data / "expected.json"
     if not path.exists():
-        return []
-    return list(_groups(data, read_object(path), notes))
+        return [], []
+    notes: list[str] = []
+    groups = list(_groups(data, read_object(path), notes))
+    return groups, [LeftOut(note) for note in notes]
 
 
 def replay_cases(groups: Iterable[tuple[str, list[Run]]]) -> Iterator[Case]:

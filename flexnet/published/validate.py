@@ -22,9 +22,10 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, make_strategy
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import build
-from flexnet.published.case import Case, attempt
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.published.case import Case, LeftOut, attempt
 from flexnet.published.index import Published, published_measurement, task_graph_case
 from flexnet.published.recover import recover_strategy
 from flexnet.published.replays import Run, known_runs, replay_cases
@@ -34,7 +35,7 @@ from flexnet.taskgraph_file.convert import to_task_graph
 from flexnet.taskgraph_file.read import read_taskgraph
 from flexnet.units import gbps_to_bytes_per_s
 
-__all__ = ["Case", "read_record", "recomputed", "recorded_plan"]
+__all__ = ["read_record", "recomputed", "recorded_plan"]
 
 # The published graphs were made with 200 Gbps between the GPUs of a server (`--inter-gpu-bandwidth`).
 INTER_GPU_GBPS = 200.0
@@ -46,14 +47,17 @@ RANDOM_DRAWS = 200
 MOST_SWITCHES = 4096  # keeps the matrix of links in proportion
 
 
-def recomputed(data: Path, notes: list[str] | None = None) -> Iterator[Case]:
+def recomputed(data: Path) -> Iterator[Case | LeftOut]:
     """Recompute every case found in ``data``, one by one; one whose files are damaged or missing fails.
 
     Parameters
     ----------
     data : Path
-    notes : list of str, optional
-        Sentences on what is in the directory and was not recomputed are added.
+
+    Yields
+    ------
+    Case or LeftOut
+        What was recomputed, then what is in the directory and was not.
 
     Raises
     ------
@@ -62,15 +66,15 @@ def recomputed(data: Path, notes: list[str] | None = None) -> Iterator[Case]:
     """
     if not data.is_dir():
         raise FlexNetError(f"{data} is not a directory; it should hold measurements/, taskgraphs/ or costs/")
-    notes = [] if notes is None else notes
     measurements = data / "measurements"
     files = sorted(data.glob("taskgraphs/*.fbuf"))
     graphs = [path for path in files if task_graph_case(path.name) is not None]
     costs = sorted(data.glob("costs/*.json"))
     groups: list[tuple[str, list[Run]]] = []
+    left_out: list[LeftOut] = []
     damaged = None
     try:
-        groups = known_runs(data, notes)
+        groups, left_out = known_runs(data)
     except FlexNetError as error:
         damaged = Case("expected.json", "", "", "", "", False, str(error))
     replayed = {run.path for _, runs in groups for run in runs}
@@ -83,11 +87,11 @@ def recomputed(data: Path, notes: list[str] | None = None) -> Iterator[Case]:
     if damaged is not None:
         yield damaged
     yield from replay_cases(groups)
-    notes += [
-        f"{path.parent.name}/{path.name}: no published case has this name, and expected.json no time for it"
-        for path in (*files, *sorted(data.glob("plans/*.fbuf")))
-        if path not in replayed and path not in graphs
-    ]
+    yield from left_out
+    for path in (*files, *sorted(data.glob("plans/*.fbuf"))):
+        if path not in replayed and path not in graphs:
+            name = f"{path.parent.name}/{path.name}"
+            yield LeftOut(f"{name}: no published case has this name, and expected.json no time for it")
 
 
 def _problem(published: Published, measurements: Path, cluster: Cluster, semantics: Semantics = ORIGINAL) -> Problem:

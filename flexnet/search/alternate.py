@@ -21,7 +21,7 @@ from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Rebuild
 from flexnet.search.pricing import Price, Pricer
 
-__all__ = ["Candidate", "CoSearch", "Info", "State"]
+__all__ = ["CoSearch", "Info", "State"]
 
 TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
 TOPOLOGY_PATIENCE = 50

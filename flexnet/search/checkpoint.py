@@ -9,12 +9,13 @@ import numpy.typing as npt
 import orjson
 
 from flexnet.errors import FlexNetError
-from flexnet.files import read_regular
+from flexnet.files import read_object
 from flexnet.network.link_speeds import LinkSpeeds
 from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Strategy
-from flexnet.search.alternate import Candidate, State
+from flexnet.search.alternate import State
+from flexnet.search.candidates import Candidate
 
 __all__ = ["checkpoint_json", "restore"]
 
@@ -66,13 +67,8 @@ def restore(path: Path, rng: np.random.Generator) -> State:
     FlexNetError
         If the file is missing, damaged or of another version.
     """
-    try:
-        document = orjson.loads(read_regular(path))
-    except OSError as error:
-        raise FlexNetError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
-    except orjson.JSONDecodeError as error:
-        raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
-    if not isinstance(document, dict) or document.get("version") != VERSION:
+    document = read_object(path, "checkpoint")
+    if document.get("version") != VERSION:
         raise FlexNetError(f"checkpoint {path} is not one of this version of flexnet (version {VERSION})")
     try:
         networks = [_network(item) for item in document["networks"]]

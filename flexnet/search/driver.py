@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexnet.search.alternate import Candidate, CoSearch, Info, State
+from flexnet.search.alternate import CoSearch, Info, State
+from flexnet.search.candidates import Candidate
 
 __all__ = ["Outcome", "Progress", "drive", "reset_span"]
 

@@ -31,7 +31,12 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
     def rebuild(rng: np.random.Generator, demand: Demand) -> Network:
         topology = family.build(cluster.n_server, demand, rng)
         routes = routes_for(topology, problem.semantics, rng)
-        key = (topology.links.tobytes(), tuple(sorted(topology.rings.items())))
+        speeds = topology.speeds
+        key = (
+            topology.links.tobytes(),
+            tuple(sorted(topology.rings.items())),
+            None if speeds is None else (speeds.bandwidth.tobytes(), speeds.latency.tobytes()),
+        )
         if key not in known:  # only their routes differ
             if len(known) == KNOWN_TOPOLOGIES:
                 known.pop(next(iter(known)))

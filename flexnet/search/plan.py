@@ -21,9 +21,9 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.traffic import traffic_bytes
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
-from flexnet.simulate.protocol import short_cuts
+from flexnet.simulate.priced_links import priced_links
+from flexnet.simulate.short_cuts import short_cuts
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -198,7 +198,8 @@ def price(
     segment_bytes : int
         Message size of the first-in-first-out link model; 0 for whole transfers.
     directions : int8 (n_allreduce,), optional
-        Which way rings over routes run, with such semantics; all forwards if None.
+        Which way rings over routes run, where semantics draws that: those of a found plan are its `Plan.directions`,
+        for strategies with as many all-reduces.  All forwards if None.
 
     Raises
     ------
@@ -211,7 +212,7 @@ def price(
         raise FlexNetError(
             f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
         )
-    links = FairLinks() if problem.semantics.fair_links else FifoLinks(problem.semantics, segment_bytes)
     tasks = Builder(problem).arrays(strategy)
+    links = priced_links(problem.semantics, segment_bytes)
     timeline = links.timeline(tasks, network_arrays(network), directions=directions)
     return Plan(problem, strategy, network, timeline, directions)

@@ -128,7 +128,7 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     family = _family(problem, settings)
     kind, bound = STARTS[settings.start], None
     strategies = [make_strategy(problem, first)]
-    if start is None and settings.start != "data":
+    if start is None:
         points = kind().points(space, family, pricer.memory_limit, rng)
         strategies += [make_strategy(problem, configs) for configs in points.strategies]
         bound = points.bound

@@ -11,13 +11,13 @@ from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
-from flexnet.plan.task_graph import BACKWARD
 from flexnet.plan.task_graph_builder import Builder
+from flexnet.plan.task_kinds import BACKWARD
 from flexnet.search.candidates import Directions
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.fifo import FifoLinks
-from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.link_model import LinkModel, Timeline
+from flexnet.simulate.priced_links import priced_links
 
 __all__ = ["Price", "Pricer"]
 
@@ -71,15 +71,13 @@ class Pricer:
     every_exact: bool = False
     resolved: bool = field(default=False, init=False)
     _builder: Builder = field(init=False)
-    _fifo: FifoLinks = field(init=False)
-    _fair: FairLinks = field(init=False)
-    _exact: FairLinks = field(init=False)
+    _links: LinkModel = field(init=False)
+    _exact: LinkModel = field(init=False)
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
-        self._fifo = FifoLinks(self.problem.semantics, self.segment_bytes)
-        self._fair = FairLinks()
-        self._exact = FairLinks()
+        self._links = priced_links(self.problem.semantics, self.segment_bytes)
+        self._exact = priced_links(self.problem.semantics, self.segment_bytes)
 
     @property
     def second_look(self) -> bool:
@@ -102,7 +100,7 @@ class Pricer:
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE).seconds(tasks, arrays)
-        self._fair = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
+        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
         if len(tasks.kind) > EXACT_TASKS:
             self._exact = FairLinks(REPORT_WINDOW * horizon, REPORT_TOLERANCE)
 
@@ -117,20 +115,13 @@ class Pricer:
         if not self.fits(strategy):
             return Price(np.inf, False, None)
         tasks = self._builder.arrays(strategy)
-        arrays = network_arrays(network)
-        if self.problem.semantics.fair_links:
-            seconds = self._fair.seconds(tasks, arrays, limit=limit)
-            return Price(seconds, seconds <= limit, None)
         directions = self._directions(rng, tasks, network)
-        seconds = self._fifo.seconds(tasks, arrays, limit=limit, directions=directions)
+        seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times at full resolution, for what is reported and exported."""
-        tasks = self._builder.arrays(strategy)
-        if self.problem.semantics.fair_links:
-            return self._exact.timeline(tasks, network_arrays(network))
-        return self._fifo.timeline(tasks, network_arrays(network), directions=directions)
+        return self._exact.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""
@@ -163,7 +154,8 @@ class Pricer:
             )
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:
-        if network.topology.rings or not self.problem.semantics.random_ring_direction:
+        semantics = self.problem.semantics
+        if semantics.fair_links or network.topology.rings or not semantics.random_ring_direction:
             return None
         draws = rng.integers(0, 2, len(tasks.group_ptr) - 1, dtype=np.int8)
         return draws * np.int8(2) - np.int8(1)

@@ -9,7 +9,8 @@ from flexnet.network.csr import aranges
 from flexnet.network.network import Network, connect
 from flexnet.network.paths import Drawn, Paths, draw_shortest
 from flexnet.network.topology import Topology
-from flexnet.plan.task_graph import NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, network_arrays
 from flexnet.simulate.protocol import Protocol
 

@@ -7,12 +7,14 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.network import Network
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.protocol import PACKET, Protocol, cut_short
+from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replayed import Phase, Replay
+from flexnet.simulate.short_cuts import cut_short
 
 __all__ = ["replay", "replays"]
 

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from flexnet.network.network import Network, gbps_text, us_text
 from flexnet.network.topology import Topology
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.link_model import Timeline
-from flexnet.units import s_to_ms
+from flexnet.units import bytes_per_s_to_gbps, s_to_ms
 
 __all__ = ["Phase", "Replay", "network_text"]
 
@@ -132,7 +133,7 @@ class Replay:
                 {
                     "from": int(network.link_from[link]),
                     "to": int(network.link_to[link]),
-                    "gbps": float(network.bandwidth[link]) * 8e-9,
+                    "gbps": bytes_per_s_to_gbps(float(network.bandwidth[link])),
                     "bytes": float(self.link_bytes[link]),
                     "utilisation": share[link],
                 }

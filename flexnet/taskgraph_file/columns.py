@@ -7,9 +7,11 @@ import numpy.typing as npt
 
 from flexnet.network.csr import aranges
 from flexnet.network.network import Network, us_text
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file._taskgraph_fb import DeviceType
 from flexnet.taskgraph_file.contents import FileDevices, FileRings, FileRoutes, FileTasks
+from flexnet.units import bytes_per_s_to_gbps
 
 __all__ = ["MAX_REDUCE_BYTES", "link_columns", "ring_columns", "route_columns", "task_columns"]
 
@@ -122,7 +124,7 @@ def link_columns(network: Network) -> tuple[Ints, float, list[str]]:
             if error > EQUAL:
                 remarks.append(
                     "the file has one bandwidth for all links; they are written as so many parallel ones of "
-                    f"{unit * 8e-9:.4g} Gbps, up to {error:.1%} off"
+                    f"{bytes_per_s_to_gbps(unit):.4g} Gbps, up to {error:.1%} off"
                 )
     if network.extra_latency.any():
         remarks.append(

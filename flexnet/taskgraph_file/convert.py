@@ -8,7 +8,8 @@ from flexnet.network.csr import aranges
 from flexnet.network.network import Network, connect
 from flexnet.network.paths import Paths
 from flexnet.network.topology import Topology
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.taskgraph_file._taskgraph_fb import DeviceType, SimTaskType
 from flexnet.taskgraph_file.check import allreduce_members, lookup, successor_positions, transfers
 from flexnet.taskgraph_file.check_network import path_lengths

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.files import write_atomically
 from flexnet.network.network import Network
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file.check import check_file
 from flexnet.taskgraph_file.columns import link_columns, ring_columns, route_columns, task_columns
 from flexnet.taskgraph_file.contents import FileOperators, FileRings, TaskGraphFile

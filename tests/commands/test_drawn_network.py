@@ -148,3 +148,13 @@ def test_a_name_that_is_no_topology_and_no_file(capsys: pytest.CaptureFixture[st
     (line,) = errors_of(capsys.readouterr().err)
     assert line.endswith("or the name of a .graphml or .json file")
     assert "did you mean fattree?" in line
+
+
+def test_more_servers_than_routes_have_room_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "big.json"
+    nodes = [{"id": node, "kind": "server" if node else "switch"} for node in range(4098)]
+    links = [{"source": 0, "target": node, "bandwidth": 1e9, "latency": 0.0} for node in range(1, 4098)]
+    path.write_bytes(orjson.dumps({"nodes": nodes, "edges": links}))
+    assert search("--topology", str(path)) == 2
+    (line,) = errors_of(capsys.readouterr().err)
+    assert line.endswith("big.json has 4097 servers; at most 4096 can be searched")

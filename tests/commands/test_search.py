@@ -28,6 +28,16 @@ def search(*more: str) -> int:
     return main(search_words(*more))
 
 
+def test_a_short_flag_takes_its_value_behind_an_equals_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["search", "dlrm", "--topology", "fc", "--nsimnode", "2", "-b=32", "-o=out"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    assert capsys.readouterr().out.startswith("dlrm, batch 32, 2 servers")
+    assert run_json(tmp_path / "out")["inputs"]["batch_size"] == 32  # type: ignore[index,call-overload]
+
+
 @pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
 @pytest.mark.parametrize("semantics", ["corrected", "original"])
 def test_search_writes_what_it_found(

@@ -20,8 +20,8 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, configs_of, make_strategy
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
 from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.search.moves.space import make_space
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings

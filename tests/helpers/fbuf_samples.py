@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = ROOT / "schemas" / "taskgraph.fbs"

@@ -5,7 +5,8 @@ import itertools
 import networkx as nx
 import numpy as np
 
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
 
 

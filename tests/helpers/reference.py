@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flexnet.model.graph import ELEMENT_BYTES, OpType
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.simulate.protocol import FLUID
 
 SAME = 1 + 1e-10

@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import orjson
 import pytest
 
 from flexnet import FlexNetError, Topology, build_topology, read_topology
@@ -134,7 +135,7 @@ SPEED = {"bandwidth": 1e9, "latency": 0.0}
         (edited(bandwidth=-1.0), LINK + "has bandwidth '-1.0'; it must be from 125 to 1.25e\\+14, in bytes/s"),
         (edited(bandwidth=0), LINK + "has bandwidth '0'"),
         (edited(bandwidth=float("nan")), LINK + "has bandwidth 'nan'"),
-        (edited(bandwidth="100 Gbps"), LINK + "has bandwidth '100 Gbps'"),
+        (edited(bandwidth="100 Gbps"), LINK + "has bandwidth '100 Gbps', which is text; it must be from"),
         (edited(bandwidth=True), LINK + "has bandwidth 'True'"),
         (edited(latency=-1e-6), LINK + "has latency '-1e-06'; it must be from 0 to 1000, in seconds"),
         (edited(latency=float("inf")), LINK + "has latency 'inf'"),
@@ -143,6 +144,10 @@ SPEED = {"bandwidth": 1e9, "latency": 0.0}
         (unequal_ways(), "^graph: the link from .* is not the same as that back; links are full duplex"),
         (with_edge(drawn(), "0.0", "0.1"), "^graph: some links have a bandwidth and a latency and others none"),
         (with_rings("[["), "^graph: the attribute rings is '\\[\\['; it must be JSON such as"),
+        (with_rings('{"6": [[1.9]]}'), "JSON such as .* \\(jumps are whole numbers\\)$"),
+        (with_rings('{"6": [["3"]]}'), "jumps are whole numbers"),
+        (with_rings('{"6": [[true]]}'), "jumps are whole numbers"),
+        (with_rings('{"6": [3]}'), "the attribute rings is"),
         (with_rings('{"6": [[1]]}'), "ring \\[1\\] of group size 6 hops by 1 from server 0, where there is no link$"),
         (nx.empty_graph(9000), "^graph has 9000 nodes; at most 8192 can be searched or replayed$"),
     ],
@@ -174,6 +179,19 @@ def write(graph: nx.Graph, path: Path) -> None:
         path.write_text(json.dumps(nx.node_link_data(graph, edges="links")))
 
 
+def links_of(nodes: str, source: int, target: int, graph: object = None) -> bytes:
+    """Node-link JSON of one link."""
+    about = b"" if graph is None else b'"graph": ' + orjson.dumps(graph) + b", "
+    links = orjson.dumps([{"source": source, "target": target}])
+    return b"{" + about + f'"nodes": [{nodes}], "links": '.encode() + links + b"}"
+
+
+def graphml(nodes: str, source: str, target: str, n_graph: int = 1) -> bytes:
+    """GraphML of one link."""
+    graph = f"<graph edgedefault='undirected'>{nodes}<edge source='{source}' target='{target}'/></graph>"
+    return f"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'>{graph * n_graph}</graphml>".encode()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
@@ -189,7 +207,22 @@ def write(graph: nx.Graph, path: Path) -> None:
         ("a.json", b'{"nodes": [{"id": 1}], "edges": [{"source": 1}]}', "a.json is no node-link JSON"),
         ("a.json", b'{"nodes": [{"id": 1}], "edges": 7}', "a.json is no node-link JSON"),
         ("a.json", b'{"nodes": [{"id": [{}]}], "edges": []}', "a.json is no node-link JSON"),
-        ("a.json", b'{"nodes": [{"id": 1}], "links": [{"source": 1, "target": 2}]}', "the link 1 - 2 has no bandwidth"),
+        ("a.json", links_of('{"id": 1}, {"id": 2}', 1, 2), "the link 1 - 2 has no bandwidth"),
+        ("a.json", links_of('{"id": 1}', 1, 2), "a.json has a link to 2, which is none of its nodes$"),
+        ("a.json", links_of('{"id": 1}, {"id": 1}', 1, 1), "a.json has two nodes 1; every node has an id of its own$"),
+        (
+            "a.json",
+            links_of('{"id": 1}', 1, 1, graph="x"),
+            "a.json is no node-link JSON .* its graph is not an object$",
+        ),
+        (
+            "a.json",
+            links_of('{"id": 1}', 1, 1, graph=[1]),
+            "a.json is no node-link JSON .* its graph is not an object$",
+        ),
+        ("a.graphml", graphml("<node id='a'/>", "a", "b"), "a.graphml has a link to b, which is none of its nodes$"),
+        ("a.graphml", graphml("<node id='a'/><node id='a'/>", "a", "a"), "a.graphml has two nodes a; every node has"),
+        ("a.graphml", graphml("<node id='a'/>", "a", "a", n_graph=2), "a.graphml holds 2 graphs; a network is one$"),
         ("a.txt", b"", r"a.txt is no drawing of a network; its name must end in \.graphml or \.json$"),
     ],
 )
@@ -204,3 +237,17 @@ def test_bad_files_are_said_in_a_sentence(name: str, content: bytes, sentence: s
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FlexNetError, match=r"^cannot read the network .*none\.json: No such file or directory$"):
         read_topology(tmp_path / "none.json")
+
+
+def test_what_networkx_warns_of_is_not_printed(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    keys = "<key id='d0' for='edge' attr.name='bandwidth'/>"
+    nodes, edge = (
+        "<node id='a'><port name='p'/></node><node id='b'/>",
+        "<edge source='a' target='b'><data key='d0'>1e9</data></edge>",
+    )
+    text = f"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'>{keys}<graph>{nodes}{edge}</graph></graphml>"
+    path = tmp_path / "a.graphml"
+    path.write_text(text)
+    with pytest.raises(FlexNetError, match="has bandwidth '1e9', which is text; it must be from 125"):
+        read_topology(path)
+    assert not recwarn.list

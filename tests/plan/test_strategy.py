@@ -24,6 +24,12 @@ def test_configs_come_back_as_they_were(seed):
     assert [(row >= 0).sum() for row in strategy.devices] == [len(config.devices) for config in configs]
 
 
+def test_lists_will_do():
+    problem = problem_of(mlp(2), Cluster(4), CORRECTED)
+    with_lists = make_strategy(problem, [Config([1, 2], [0, 3]), Config((1, 1), (np.int64(2),))])
+    assert configs_of(problem, with_lists) == [Config((1, 2), (0, 3)), Config((1, 1), (2,))]
+
+
 WHOLE = Config((1, 1), (2,))
 
 
@@ -33,6 +39,8 @@ WHOLE = Config((1, 1), (2,))
         ([WHOLE], "the strategy has 1 operators; model mlp has 2"),
         ([WHOLE] * 3, "the strategy has 3 operators; model mlp has 2"),
         ([WHOLE, Config((1, 2), (0,))], "operator Dense_101 is cut into 2 parts but has 1 devices"),
+        ([WHOLE, Config((1, 1), (1.7,))], "operator Dense_101 is placed on server 1.7; servers are whole numbers"),
+        ([WHOLE, Config((1, 1), (True,))], "operator Dense_101 is placed on server True; servers are whole numbers"),
         ([WHOLE, Config((1, 2), (0, 4))], "operator Dense_101 is placed on server 4; servers are 0 to 3"),
         ([Config((1, 1), (-1,)), WHOLE], "operator Dense_100 is placed on server -1; servers are 0 to 3"),
         ([WHOLE, Config((1, 2), (3, 3))], r"operator Dense_101 has two parts on one server: \[3, 3\]"),

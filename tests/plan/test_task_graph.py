@@ -17,8 +17,9 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.plan.strategy import Config, make_strategy
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 
 seeds = st.integers(0, 2**32 - 1)
 semantics = st.sampled_from([ORIGINAL, CORRECTED])

@@ -12,8 +12,8 @@ from random_models import mlp, problem_of
 from flexnet.network.demand import demand_of
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.strategy import Config, make_strategy
-from flexnet.plan.task_graph import ALLREDUCE, NOMINAL_COMM
 from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.plan.traffic import traffic_bytes
 
 

@@ -14,8 +14,8 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.plan.strategy import Config, make_strategy
-from flexnet.plan.task_graph import FORWARD
 from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import FORWARD
 from flexnet.published.recover import recover_strategy
 
 

@@ -8,7 +8,7 @@ from flexnet.published.replays import known_runs, replay_cases
 
 
 def test_published_replays_are_within_tolerance(shared_data):
-    cases = list(replay_cases(known_runs(shared_data, [])))
+    cases = list(replay_cases(known_runs(shared_data)[0]))
     assert all(case.ok for case in cases)
     means = {case.name: float(case.difference.split()[0]) for case in cases if case.name.endswith("mean error")}
     assert means["replay star: mean error"] <= 1.5
@@ -28,7 +28,7 @@ def directory(shared_data, tmp_path):
 
     def write(document):
         (tmp_path / "expected.json").write_bytes(orjson.dumps(document))
-        return list(replay_cases(known_runs(tmp_path, [])))
+        return list(replay_cases(known_runs(tmp_path)[0]))
 
     return write
 
@@ -63,11 +63,11 @@ def test_nothing_known_is_nothing_to_compare(document, directory):
 
 
 def test_a_damaged_file_is_refused(tmp_path):
-    assert known_runs(tmp_path, []) == []
+    assert known_runs(tmp_path) == ([], [])
     for content in (b"{", b"[]"):
         (tmp_path / "expected.json").write_bytes(content)
         with pytest.raises(FlexNetError, match=r"expected\.json"):
-            known_runs(tmp_path, [])
+            known_runs(tmp_path)
 
 
 def test_a_damaged_task_graph_fails_its_case_only(directory, tmp_path):

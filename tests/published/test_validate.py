@@ -19,10 +19,11 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import ORIGINAL
 from flexnet.plan.strategy import configs_of
-from flexnet.plan.task_graph import ALLREDUCE
 from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.published.case import Case
 from flexnet.published.index import published_measurement
-from flexnet.published.validate import SEGMENT_BYTES, Case, recomputed
+from flexnet.published.validate import SEGMENT_BYTES, recomputed
 from flexnet.search.prepare import Prepared, prepare
 from flexnet.search.settings import Settings
 from flexnet.taskgraph_file.write import write_taskgraph
@@ -31,7 +32,7 @@ from flexnet.units import gbps_to_bytes_per_s
 
 @pytest.mark.compiled
 def test_everything_published_is_recomputed(shared_data: Path) -> None:
-    cases = list(recomputed(shared_data))
+    cases = [case for case in recomputed(shared_data) if isinstance(case, Case)]
     assert [case.name for case in cases if not case.ok] == []
     graphs = [case for case in cases if case.name.startswith("taskgraphs/")]
     costs = [case for case in cases if case.name.startswith("costs/")]
@@ -113,7 +114,7 @@ def write_record(data: Path, content: object) -> None:
 
 
 def only(data: Path) -> tuple[Case, ...]:
-    return tuple(recomputed(data))
+    return tuple(case for case in recomputed(data) if isinstance(case, Case))
 
 
 def test_our_own_export_is_identical(data: Path) -> None:

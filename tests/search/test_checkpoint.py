@@ -122,7 +122,7 @@ def test_a_missing_or_unreadable_file_is_refused(tmp_path):
     refused(tmp_path, "cannot read checkpoint .*: Is a directory")
 
 
-@pytest.mark.parametrize("content", [b"[]", b"{}", b"3", b'{"version": 2}', b'{"version": null}'])
+@pytest.mark.parametrize("content", [b"{}", b'{"version": 2}', b'{"version": null}'])
 def test_another_version_is_refused(content, tmp_path):
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
@@ -134,7 +134,14 @@ def test_a_truncated_file_is_refused(share, document, tmp_path):
     whole = orjson.dumps(document)
     path = tmp_path / "checkpoint.json"
     path.write_bytes(whole[: int(len(whole) * share)])
-    refused(path, r"checkpoint .*checkpoint\.json is damaged: ")
+    refused(path, r"checkpoint .*checkpoint\.json is not valid JSON: ")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"3"])
+def test_another_kind_of_file_is_refused(content, tmp_path):
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(content)
+    refused(path, r"checkpoint .*checkpoint\.json must be a JSON object")
 
 
 def places(value: object, here: tuple = ()) -> list[tuple]:

@@ -12,7 +12,8 @@ from flexnet.network.network import connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.topoopt import build_topoopt
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
-from flexnet.plan.task_graph import ALLREDUCE, FORWARD, NOMINAL_COMM, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks

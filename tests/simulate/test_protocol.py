@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from fbuf_samples import task_graph
 
-from flexnet.plan.task_graph import ALLREDUCE, FORWARD
-from flexnet.simulate.protocol import PACKET, TCP, cut_short, short_cuts
+from flexnet.plan.task_kinds import ALLREDUCE, FORWARD
+from flexnet.simulate.protocol import PACKET, TCP
+from flexnet.simulate.short_cuts import cut_short, short_cuts
 
 
 @pytest.mark.parametrize(("size", "cut"), [(35_999, False), (36_000, True), (54_000, True), (54_001, False)])

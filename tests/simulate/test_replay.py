@@ -17,7 +17,8 @@ from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.kary import kary_fat_tree
 from flexnet.network.topologies.leafspine import leaf_spine
 from flexnet.plan.semantics import CORRECTED
-from flexnet.plan.task_graph import BACKWARD, TaskGraph
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import BACKWARD
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks

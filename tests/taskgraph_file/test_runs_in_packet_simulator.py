@@ -11,8 +11,8 @@ from flexnet.model.zoo import MODELS
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import PRESETS
-from flexnet.plan.task_graph import NOMINAL_COMM
 from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.driver import drive
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from flexnet.errors import FlexNetError
 from flexnet.network.link_speeds import LinkSpeeds
 from flexnet.network.network import connect
-from flexnet.plan.task_graph import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.taskgraph_file.convert import to_network, to_task_graph
 from flexnet.taskgraph_file.encode import encode
 from flexnet.taskgraph_file.read import decode, read_taskgraph

@@ -1,15 +1,81 @@
-"""What ``flexnet dp`` was asked to do: flags become a graph and SI units, once."""
+"""What ``flexnet dp`` is asked to do: its flags, and the graph and SI units they become, once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flexnet.commands.requests.flags import Flag, switch
+from flexnet.commands.requests.types import FilePath, Number, Whole
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.model.graph import ModelGraph
-from flexnet.model.zoo.pase import GRAPHS
+from flexnet.model.zoo.pase import BASE, GRAPHS
 
-__all__ = ["DpRequest", "dp_request"]
+__all__ = ["DP_FLAGS", "DpRequest", "dp_request"]
+
+DP_FLAGS = [
+    Flag(
+        ["procs", "--procs", "-p"],
+        type=Whole(1, 2**20),
+        default=8,
+        metavar="N",
+        help="devices (default 8); an operator is cut into at most as many parts",
+    ),
+    Flag(
+        ["batch_size", "--batch-size", "-b", "--batch"],
+        type=Whole(1, 2**31 - 1),
+        default=128,
+        metavar="N",
+        help="samples of the global batch (default 128)",
+    ),
+    Flag(
+        ["model", "--model", "-m"],
+        type=Whole(1, 2**20),
+        default=BASE,
+        metavar="N",
+        help="model size: all widths times N/128 (default 128, the published size)",
+    ),
+    Flag(
+        ["flops", "--flops"],
+        type=Number(1e-6, 1e9, "TFLOP/s"),
+        default=10.0,
+        metavar="TFLOPS",
+        help="speed of a device (default 10)",
+    ),
+    Flag(
+        ["bw", "--bw"],
+        type=Number(1e-6, 1e9, "GB/s"),
+        default=16.0,
+        metavar="GB/S",
+        help="bandwidth of a link in GB/s (default 16)",
+    ),
+    Flag(
+        ["algo", "--algo"],
+        type=Whole(0, 1),
+        default=0,
+        metavar="0|1",
+        help="elimination order: 0 the best found (default), 1 breadth first; exact both",
+    ),
+    Flag(
+        ["memory", "--memory"],
+        type=Number(1e-6, 1e6, "GB"),
+        default=8.0,
+        metavar="GB",
+        help="memory that tables may take (default 8)",
+    ),
+    switch(
+        "pase_compat", "--pase-compat", "of tensors between the same two operators only the last counts, as in PaSE"
+    ),
+    Flag(["output", "--output", "-o"], type=FilePath(), metavar="FILE", help="write cost and configurations as JSON"),
+    Flag(
+        ["dump_graph", "--dump-graph", "-d"],
+        type=FilePath(),
+        metavar="FILE",
+        help="write the graph with configurations and costs, for Graphviz",
+    ),
+    switch("measure", "--measure", "solve twice to warm up and five times more, and tell how long it takes"),
+    switch("profile", "--profile", "tell which functions the solver spends its time in"),
+]
 
 
 @dataclass(frozen=True, slots=True)

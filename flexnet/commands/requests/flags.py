@@ -13,12 +13,13 @@ import click
 from flexnet.commands.console.printing import say
 from flexnet.errors import FlexNetError
 
-__all__ = ["Command", "Flag", "Given", "Helpful", "given_flags", "switch"]
+__all__ = ["NEGATIVE_NUMBER", "Command", "Flag", "Given", "Helpful", "given_flags", "switch"]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
 
-_NUMBER = re.compile(r"-[0-9.]")
+NEGATIVE_NUMBER = re.compile(r"-[0-9.]")
+_SHORT_WITH_VALUE = re.compile(r"\A(?P<flag>-[A-Za-z])=(?P<value>.*)", re.DOTALL)
 _GIVEN = "flexnet.given"
 
 
@@ -50,7 +51,7 @@ class Flag(click.Option):
             return super().process_value(ctx, value)
         texts = tuple(dict.fromkeys(value))
         for text in texts:
-            if text.startswith("-") and not _NUMBER.match(text):
+            if text.startswith("-") and not NEGATIVE_NUMBER.match(text):
                 raise FlexNetError(f"{self.opts[0]} needs a value")  # the word behind it is another flag
         if len(texts) > 1:
             raise FlexNetError(f'{self.opts[0]} is given twice, as "{texts[0]}" and as "{texts[1]}"; give it once')
@@ -95,9 +96,25 @@ class Helpful(click.Command):
 
 
 class Command(Helpful):
-    """A command that calls its options flags."""
+    """A command that calls its options flags; ``-o=DIR`` is ``-o DIR``, as ``--output=DIR`` is ``--output DIR``."""
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
         attributes.setdefault("options_metavar", "[flags]")
         attributes.setdefault("context_settings", {"max_content_width": 120})
         super().__init__(*arguments, **attributes)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, with what stands behind the equals sign of a short flag as its value.
+
+        Raises
+        ------
+        FlexNetError
+            If nothing does.
+        """
+        return super().parse_args(ctx, [_SHORT_WITH_VALUE.sub(_joined, word) for word in args])
+
+
+def _joined(match: re.Match[str]) -> str:
+    if not match["value"]:
+        raise FlexNetError(f"{match['flag']} needs a value")
+    return f"{match['flag']}{match['value']}"

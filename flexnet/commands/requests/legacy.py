@@ -11,25 +11,14 @@ from dataclasses import dataclass
 
 import click
 
+from flexnet.commands.requests.flags import NEGATIVE_NUMBER
 from flexnet.commands.requests.model_flags import model_flags
-from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.original_programs import NO_EFFECT, PROGRAMS
 from flexnet.commands.requests.profile import PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS
 from flexnet.errors import FlexNetError
 
-__all__ = ["PROGRAMS", "rewrite"]
-
-PROGRAMS = {
-    "dlrmsim": "dlrm",
-    "candle_unosim": "candle_uno",
-    "transformersim": "transformer",
-    "vggsim": "vgg",
-    "alexnetsim": "alexnet",
-    "resnetsim": "resnet",
-    "inceptionsim": "inception",
-    "ncfsim": "ncf",
-    "moesim": "moe",
-}
+__all__ = ["rewrite"]
 
 _SEGMENTS = "has no effect; the original's transfers are cut by --segment-bytes 1048576"
 _REASONS = {
@@ -40,7 +29,6 @@ _REASONS = {
 
 _DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # what a word processor makes of hyphens
 _ODD_FLAG = re.compile(f"(?P<dashes>[{_DASHES}]+)(?P<name>[A-Za-z].*)", re.DOTALL)
-_NEGATIVE_NUMBER = re.compile(r"-[0-9.]")
 _RUNTIME_FLAG = re.compile(r"-[a-z]+:\S*")  # Legion's: -ll:zsize 20000, -dm:memoize
 
 
@@ -92,7 +80,7 @@ def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str
         word = words[place]
         flag, equals, inline = word.partition("=")
         following = words[place + 1] if place + 1 < len(words) else None
-        if following is not None and following.startswith("-") and not _NEGATIVE_NUMBER.match(following):
+        if following is not None and following.startswith("-") and not NEGATIVE_NUMBER.match(following):
             following = None  # a flag is nobody's value
         value = inline if equals else following
         place += 1

@@ -1,14 +1,16 @@
 """Commands that take a model: ``flexnet search MODEL [flags]``, in any order, with the model's own flags among them."""
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from flexnet.commands.requests.flags import Command, Given, given_flags
+from flexnet.commands.requests.flags import NEGATIVE_NUMBER, Command, Given, given_flags
 from flexnet.commands.requests.model_flags import ModelFlag, model_flags
 from flexnet.commands.requests.types import Name
-from flexnet.commands.requests.wrong_flags import unknown_flag
+from flexnet.commands.requests.wrong_flags import check_known, check_own
 from flexnet.errors import FlexNetError, did_you_mean
 from flexnet.model.zoo import MODELS
 
@@ -49,24 +51,21 @@ class ModelCommand(Command):
         FlexNetError
             If the model is unknown, a flag is another model's, or there are two models.
         """
-        ctx.meta[_MODEL] = None
+        own = super().get_params(ctx)
+        of_models = [flag for name in MODELS for flag in model_flags(name)]
+        words, flags = _words_and_flags([*own, *of_models, self.get_help_option(ctx)], args)
         if ctx.resilient_parsing:  # for the shell's completion, of a line that is not all there
-            ctx.meta[_MODEL] = next((word for word in args if word in MODELS), None)
+            ctx.meta[_MODEL] = next((word for word in words if word in MODELS), None)
             return super().parse_args(ctx, args)
-        typed = list(args)  # click empties the list it parses
-        try:
-            words = self._words(ctx, typed)
-            if words:
-                _check_model(words[0])
-                ctx.meta[_MODEL] = words[0]
-            rest = super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            raise unknown_flag(error, typed, ctx.meta[_MODEL]) from None
-        if len(words) > 1:
-            raise FlexNetError(
-                f"unexpected argument {words[1]!r} after {words[0]}; flexnet {self.name} takes one model and flags"
-            )
-        return rest
+        check_known(flags, [*own, *of_models, self.get_help_option(ctx)])
+        help_wanted = not {"--help", "-h"}.isdisjoint(flags)
+        if words:
+            _check_model(words, self.name)
+            ctx.meta[_MODEL] = words[0]
+            check_own(flags, words[0], own)
+        elif not help_wanted:
+            check_own(flags, None, own)
+        return super().parse_args(ctx, ["--help"] if help_wanted else args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own flags, and those of the model if there is one."""
@@ -117,27 +116,38 @@ class ModelCommand(Command):
                 f"models: {', '.join(MODELS)}; flexnet {self.name} MODEL --help tells a model's own flags"
             )
 
-    def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Words that belong to no flag, of whatever model."""
-        every: dict[str, click.Parameter] = {}
-        for name in MODELS:
-            for option in model_flags(name):
-                every.setdefault(option.opts[0], option)
-        probe = click.Command(self.name, params=[*super().get_params(ctx), *every.values()])
-        with probe.make_context(self.name, list(args), resilient_parsing=True) as found:
-            words: list[str] = list(found.params["words"] or ())
-            stray = next((name for name in given_flags(found) if name in every), None)
-        if not words and stray is not None and "--help" not in args:
-            raise FlexNetError(
-                f"{stray} is a flag of a model, but no model is given; use flexnet {self.name} MODEL ..."
-            )
-        return words
+
+def _words_and_flags(known: Sequence[click.Parameter], args: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Words that belong to no flag, and flags without their values, in the order of the command line."""
+    takes_value = {name: not flag.is_flag for flag in known if isinstance(flag, click.Option) for name in flag.opts}
+    words, flags = list[str](), list[str]()
+    rest = deque(args)
+    while rest:
+        word = rest.popleft()
+        if not _is_flag(word):
+            words.append(word)
+            continue
+        name = word.partition("=")[0]
+        if not name.startswith("--") and name[:2] in takes_value:  # its value, if any, may stand right behind it
+            name = name[:2]
+        flags.append(name)
+        if word == name and takes_value.get(name) and rest and not _is_flag(rest[0]):
+            rest.popleft()
+    return words, flags
 
 
-def _check_model(model: str) -> None:
-    if model not in MODELS:
-        hint = did_you_mean(model, MODELS) or f"choose one of {', '.join(MODELS)}"
-        raise FlexNetError(f"unknown model {model!r}; {hint}")
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
+
+
+def _check_model(words: list[str], command: str | None) -> None:
+    if words[0] not in MODELS:
+        hint = did_you_mean(words[0], MODELS) or f"choose one of {', '.join(MODELS)}"
+        raise FlexNetError(f"unknown model {words[0]!r}; {hint}")
+    if len(words) > 1:
+        raise FlexNetError(
+            f"unexpected argument {words[1]!r} after {words[0]}; flexnet {command} takes one model and flags"
+        )
 
 
 def model_argument() -> click.Argument:

@@ -1,7 +1,5 @@
 """Flags of a model, and the model of a size that they ask for."""
 
-import re
-
 from flexnet.commands.requests.flags import Flag, Given
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
@@ -9,9 +7,7 @@ from flexnet.model.zoo import MODELS
 
 __all__ = ["ModelFlag", "built_model", "model_flags", "unused_model_flags"]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
-_MAX_REPEATS = 10_000  # layers or tables: more operators than any search gets through
 _KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
 
 
@@ -39,10 +35,6 @@ def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
     FlexNetError
         If it is larger, or a flag is malformed or out of range.
     """
-    for name in ("--num-layers", "--ntables"):
-        text = model_given.get(name, "")
-        if _INTEGER.fullmatch(text) and int(text) > _MAX_REPEATS:
-            raise FlexNetError(f'{name} is "{text}"; it must be a whole number from 1 to {_MAX_REPEATS}')
     graph = MODELS[model].build(model_given, batch_size)
     for op in graph.operators:
         elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))

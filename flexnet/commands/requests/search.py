@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
-from flexnet.commands.requests.limits import check_degree, check_divides, searched_topologies
+from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_divides, searched_topologies
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, unused_model_flags
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
+from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings
@@ -122,6 +123,8 @@ def _drawn(path: Path, values: dict[str, Any], given: Given) -> "Topology":
     if of_links is not None:
         raise FlexNetError(f"{of_links} has no meaning for the network in {path}: its links have speeds of their own")
     topology = read_topology(path)
+    if topology.n_server > MAX_SERVERS:
+        raise FlexNetError(f"{path} has {topology.n_server} servers; at most {MAX_SERVERS} can be searched")
     if values["nsimnode"] not in (None, topology.n_server):
         raise FlexNetError(f"{path} has {topology.n_server} servers; --nsimnode is {values['nsimnode']}")
     return topology
@@ -137,7 +140,7 @@ def _cluster(topology: "str | Topology", values: dict[str, Any]) -> Cluster:
             degree=values["node_degree"],
             **_bytes_per_s(values, "interface_bandwidth", "inter_gpu_bandwidth"),
         )
-        if topology in ("topoopt", "random"):
+        if "degree" in TOPOLOGIES[topology].parameters():
             check_degree(topology, cluster.degree, cluster.n_server, f"--nsimnode is {cluster.n_server}")
         return cluster
     n_server, linked, speeds = topology.n_server, topology.links > 0, _bytes_per_s(values, "inter_gpu_bandwidth")

@@ -1,6 +1,5 @@
 """What values of flags may be: click's types, with our sentences on what is wrong."""
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,8 +9,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from flexnet.errors import FlexNetError, did_you_mean, one_of
+from flexnet.network.topologies import DRAWINGS
 
 __all__ = ["FilePath", "Name", "Number", "Segments", "TopologyName", "Whole"]
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)  # Python also takes 1_000, blanks and the digits of other scripts
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 class Whole(click.IntRange):
@@ -29,7 +33,7 @@ class Whole(click.IntRange):
             If it is none, or out of range.
         """
         try:
-            if not str(value).isascii():  # digits of other scripts are numbers to Python
+            if not _WHOLE.fullmatch(str(value)):
                 raise click.BadParameter("")
             return int(super().convert(value, param, ctx))
         except click.BadParameter:
@@ -75,12 +79,11 @@ class Number(click.FloatRange):
             If it is none, or out of range.
         """
         try:
-            number = float(super().convert(value, param, ctx))
+            if not _NUMBER.fullmatch(str(value)):
+                raise click.BadParameter("")
+            return float(super().convert(value, param, ctx))
         except click.BadParameter:
-            number = math.nan
-        if math.isnan(number):
             _refuse(param, value, self.what)
-        return number
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer click
@@ -104,19 +107,20 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names that begin so."""
-        return [CompletionItem(name) for name in self.names if name.startswith(incomplete.lower())]
+        return [CompletionItem(name) for name in self.names if name.lower().startswith(incomplete.lower())]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name, in lower case.
+        """The name, as it is registered.
 
         Raises
         ------
         FlexNetError
             If it is none of them, with the one it resembles.
         """
-        if str(value).lower() not in self.names:
+        found = next((name for name in self.names if name.lower() == str(value).lower()), None)
+        if found is None:
             _refuse(param, value, self.what(did_you_mean(str(value), self.names) or ""))
-        return str(value).lower()
+        return found
 
     def what(self, hint: str) -> str:
         """What the value must be, with the name that may have been meant."""
@@ -126,23 +130,21 @@ class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer 
 class TopologyName(Name):
     """A topology by name, or a file someone has drawn one in."""
 
-    SUFFIXES = (".graphml", ".json")
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name in lower case, or the path of the file.
+        """The name as it is registered, or the path of the file.
 
         Raises
         ------
         FlexNetError
             If it is neither.
         """
-        if Path(str(value)).suffix.lower() in self.SUFFIXES:
+        if Path(str(value)).suffix.lower() in DRAWINGS:
             return FilePath().convert(value, param, ctx)
         return super().convert(value, param, ctx)
 
     def what(self, hint: str) -> str:
         """What the value must be."""
-        return f"{super().what(hint)}, or the name of a {one_of(self.SUFFIXES)} file"
+        return f"{super().what(hint)}, or the name of a {one_of(DRAWINGS)} file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names that begin so, and the shell's files."""

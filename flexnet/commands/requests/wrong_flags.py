@@ -1,13 +1,15 @@
 """What is said of flags that are wrong: unknown, of the original programs alone, of another model, without a value."""
 
+from collections.abc import Iterable
+
 import click
 
 from flexnet.commands.requests.model_flags import model_flags
-from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.original_programs import NO_EFFECT
 from flexnet.errors import FlexNetError, did_you_mean
 from flexnet.model.zoo import MODELS
 
-__all__ = ["sentence_of", "unknown_flag"]
+__all__ = ["check_known", "check_own", "sentence_of"]
 
 
 def sentence_of(error: click.ClickException) -> str:
@@ -25,26 +27,46 @@ def sentence_of(error: click.ClickException) -> str:
     return error.format_message()
 
 
-def unknown_flag(error: click.NoSuchOption, words: list[str], model: str | None) -> FlexNetError:
-    """What there is to say of a flag that is none of a command and its model: whose it may be instead.
+def check_known(flags: Iterable[str], known: Iterable[click.Parameter]) -> None:
+    """Refuse a flag that is no command's and no model's.
 
     Parameters
     ----------
-    error : click.NoSuchOption
-    words : list of str
-        The command line behind the command.
-    model : str or None
-        Name of the model, if one was given.
+    flags : iterable of str
+        As typed, without values.
+    known : iterable of click.Parameter
+        All there are, of whatever model.
+
+    Raises
+    ------
+    FlexNetError
+        With the flag that may have been meant.
     """
-    name = error.option_name.split("=")[0]
-    if not name.startswith("--"):  # click takes a word with one dash for several flags of a letter each
-        name = next((word for word in words if word.startswith(name)), name)
-    if name in NO_EFFECT:
-        return FlexNetError(f"{name} has no effect; only the original command lines (flexnet dlrmsim ...) take it")
-    if not name.startswith("--"):
-        return FlexNetError(f"unknown flag {name}; --help lists the flags")
-    owners = [other for other in MODELS if any(name in option.opts for option in model_flags(other))]
-    if model is None or not owners:
-        return FlexNetError(sentence_of(error))
-    own = ", ".join(option.opts[0] for option in model_flags(model)) or "no flags of its own"
-    return FlexNetError(f"{name} is a flag of model {', '.join(owners)}; {model} has {own}")
+    spellings = {name for flag in known for name in flag.opts}
+    for name in flags:
+        if name in spellings:
+            continue
+        if name in NO_EFFECT:
+            raise FlexNetError(f"{name} has no effect; only the original command lines (flexnet dlrmsim ...) take it")
+        hint = did_you_mean(name, [text for text in spellings if text.startswith("--")])
+        raise FlexNetError(f"unknown flag {name}; {hint or '--help lists the flags'}")
+
+
+def check_own(flags: Iterable[str], model: str | None, command: Iterable[click.Parameter]) -> None:
+    """Refuse a flag of another model, or of any if none is given.
+
+    Raises
+    ------
+    FlexNetError
+        With the models that have the flag, and the flags of this one.
+    """
+    own = model_flags(model) if model is not None else []
+    spellings = {name for flag in (*command, *own) for name in flag.opts} | {"--help", "-h"}
+    for name in flags:
+        if name in spellings:
+            continue
+        if model is None:
+            raise FlexNetError(f"{name} is a flag of a model, but no model is given; name one of {', '.join(MODELS)}")
+        owners = [other for other in MODELS if any(name in flag.opts for flag in model_flags(other))]
+        allowed = ", ".join(flag.opts[0] for flag in own) or "no flags of its own"
+        raise FlexNetError(f"{name} is a flag of model {', '.join(owners)}; {model} has {allowed}")

@@ -9,6 +9,7 @@ import orjson
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.commands.runs.versions import now, versions
 from flexnet.files import printable
+from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
 __all__ = ["FORMAT", "VERSION", "RunRecord"]
 
@@ -77,9 +78,9 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
         "servers": cluster.n_server,
         "big_gpu": cluster.big_gpu,
         "degree": cluster.degree,
-        "interface_gbps": cluster.link_bandwidth * 8e-9,
-        "inter_gpu_gbps": cluster.inter_gpu_bandwidth * 8e-9,
-        "latency_us": cluster.latency * 1e6,
+        "interface_gbps": bytes_per_s_to_gbps(cluster.link_bandwidth),
+        "inter_gpu_gbps": bytes_per_s_to_gbps(cluster.inter_gpu_bandwidth),
+        "latency_us": s_to_us(cluster.latency),
         "gpu": request.gpu,
         "semantics": asdict(request.semantics),
         "settings": request.settings.to_dict(),

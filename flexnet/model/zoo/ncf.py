@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType
-from flexnet.model.zoo.settings import Flag, check_positive, option
+from flexnet.model.zoo.settings import MOST_REPEATS, Flag, check_positive, option
 
 __all__ = ["IGNORED_FLAGS", "NcfSettings", "build_ncf"]
 
@@ -18,7 +18,7 @@ class NcfSettings:
     inum_per_table: int = option(2, "items of a table", name="--inum_per_table")
     factor_num: int = option(16, "width of the factorization embeddings", name="--factor_num")
     edim_per_table: int = option(16, "width of the MLP embeddings", name="--edim_per_table")
-    ntables: int = option(4, "tables of each of the four kinds")
+    ntables: int = option(4, "tables of each of the four kinds", most=MOST_REPEATS)
     embedding_bag_size: int = option(1, "indices summed per sample and table")
     arch_mlp_top: tuple[int, ...] = option((8, 2), "widths of the MLP; the first is ignored (it follows)")
 

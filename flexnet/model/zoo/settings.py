@@ -8,7 +8,9 @@ from typing import Any, Generic, TypeVar
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
 
-__all__ = ["Flag", "ModelSpec", "NoSettings", "Value", "check_positive", "flags_of", "option"]
+__all__ = ["MOST_REPEATS", "Flag", "ModelSpec", "NoSettings", "Value", "check_positive", "flags_of", "option"]
+
+MOST_REPEATS = 10_000  # of layers or tables: more operators than any search gets through
 
 Value = int | float | str | tuple[int, ...]
 Settings = TypeVar("Settings")
@@ -38,12 +40,15 @@ class Flag:
         One line.
     effective : bool
         Whether the flag changes anything here; the others are accepted so that old command lines work.
+    most : int or None
+        Largest value, where larger ones make models that nothing gets through.
     """
 
     name: str
     default: Value
     help: str
     effective: bool = True
+    most: int | None = None
 
     @property
     def kind(self) -> str:
@@ -87,17 +92,19 @@ class Flag:
         Raises
         ------
         FlexNetError
-            If the value is malformed.
+            If the value is malformed, or above the largest.
         """
         parsed = _parse(self.kind, value)
         if parsed is None:
             raise FlexNetError(f"{self.name} is {value!r}; it must be {_EXPECTED[self.kind]}")
+        if self.most is not None and isinstance(parsed, int) and parsed > self.most:
+            raise FlexNetError(f"{self.name} is {value!r}; it must be a whole number from 1 to {self.most}")
         return parsed
 
 
-def option(default: Value, help: str, *, name: str | None = None) -> Any:
+def option(default: Value, help: str, *, name: str | None = None, most: int | None = None) -> Any:
     """Make a settings field that is also a flag; ``name`` where the flag is not the field's name with dashes."""
-    return field(default=default, metadata={"help": help, "flag": name})
+    return field(default=default, metadata={"help": help, "flag": name, "most": most})
 
 
 def flags_of(settings: type) -> tuple[Flag, ...]:
@@ -106,7 +113,8 @@ def flags_of(settings: type) -> tuple[Flag, ...]:
     for item in fields(settings):
         if item.default is MISSING:
             raise TypeError(f"{settings.__name__}.{item.name} has no default")
-        flags.append(Flag(_flag_name(item.name, item.metadata), item.default, item.metadata["help"]))
+        about = item.metadata
+        flags.append(Flag(_flag_name(item.name, about), item.default, about["help"], most=about["most"]))
     return tuple(flags)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType, Source
-from flexnet.model.zoo.settings import Flag, check_positive, option
+from flexnet.model.zoo.settings import MOST_REPEATS, Flag, check_positive, option
 
 __all__ = ["IGNORED_FLAGS", "TransformerSettings", "build_transformer"]
 
@@ -14,7 +14,7 @@ __all__ = ["IGNORED_FLAGS", "TransformerSettings", "build_transformer"]
 class TransformerSettings:
     """Sizes of a transformer."""
 
-    num_layers: int = option(12, "number of layers, each one encoder and one decoder layer")
+    num_layers: int = option(12, "number of layers, each one encoder and one decoder layer", most=MOST_REPEATS)
     hidden_size: int = option(512, "width of a token")
     num_heads: int = option(16, "attention heads; must divide the hidden size")
     sequence_length: int = option(128, "tokens of a sample")

@@ -12,7 +12,10 @@ from flexnet.registry import Registry
 if TYPE_CHECKING:
     from flexnet.network.family import TopologyFamily
 
-__all__ = ["TOPOLOGIES"]
+__all__ = ["DRAWINGS", "TOPOLOGIES"]
+
+DRAWINGS = (".graphml", ".json")
+"""How names of files end that networks are drawn in; see `flexnet.network.graph_file`."""
 
 TOPOLOGIES: "Registry[type[TopologyFamily]]" = Registry(
     "topology",

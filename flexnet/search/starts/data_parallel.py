@@ -14,15 +14,15 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Start):
-    """Every operator cut along the batch over all servers; see `data_parallel`."""
+    """No other strategy than `data_parallel`."""
 
     name: ClassVar[str] = "data-parallel"
 
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The one strategy."""
-        return StartPoints((tuple(data_parallel(rng, space)),))
+        """None but data parallelism, which is always there."""
+        return StartPoints(())
 
 
 def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:

@@ -40,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartPoints:
-    """Strategies to begin with, each the config of every operator in model order; and what was proven on the way."""
+    """Strategies beside data parallelism, each the config of every operator in model order; and what was proven."""
 
     strategies: tuple[tuple[Config, ...], ...]
     bound: Bound | None = None
@@ -61,7 +61,7 @@ class Start(ABC):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """Strategies of which the fastest is begun with; data parallelism is among them in any case.
+        """Strategies of which, and of data parallelism, the fastest is begun with.
 
         Parameters
         ----------

@@ -7,8 +7,8 @@ import pytest
 from command_lines import errors_of, run_json
 
 from flexnet.__main__ import main
-from flexnet.commands.requests.legacy import PROGRAMS, rewrite
-from flexnet.commands.requests.no_effect import NO_EFFECT
+from flexnet.commands.requests.legacy import rewrite
+from flexnet.commands.requests.original_programs import NO_EFFECT, PROGRAMS
 from flexnet.commands.requests.profile import PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS
 from flexnet.errors import FlexNetError

@@ -1,6 +1,18 @@
-"""Flags of the original programs that do nothing here."""
+"""The original programs: what they are called here, and flags of theirs that do nothing here."""
 
-__all__ = ["NO_EFFECT"]
+__all__ = ["NO_EFFECT", "PROGRAMS"]
+
+PROGRAMS = {
+    "dlrmsim": "dlrm",
+    "candle_unosim": "candle_uno",
+    "transformersim": "transformer",
+    "vggsim": "vgg",
+    "alexnetsim": "alexnet",
+    "resnetsim": "resnet",
+    "inceptionsim": "inception",
+    "ncfsim": "ncf",
+    "moesim": "moe",
+}
 
 # Flags the original parses and never uses in these programs, or that steer what is not here; True if they have a value.
 NO_EFFECT = {

@@ -1,0 +1,235 @@
+"""What ``flexnet simulate`` is asked to do: its flags, and what they become in SI units, once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flexnet.commands.requests.flags import Flag, Given, switch
+from flexnet.commands.requests.limits import MAX_INTEGER
+from flexnet.commands.requests.types import Name, Number, Segments, TopologyName, Whole
+from flexnet.errors import FlexNetError
+from flexnet.network.topologies import TOPOLOGIES
+from flexnet.simulate import LINK_MODELS
+from flexnet.simulate.protocol import FLUID, PACKET, Protocol
+from flexnet.units import gbps_to_bytes_per_s, us_to_s
+
+__all__ = ["SIMULATE_FLAGS", "SimulateRequest", "simulate_request"]
+
+_MAX_DRAWS = 10_000
+_PARAMETERS = {
+    "--node-degree": "degree",
+    "--servers-per-leaf": "servers_per_leaf",
+    "--oversubscription": "oversubscription",
+    "--ports": "ports",
+}
+"""Flags that are parameters of topology families."""
+
+
+SIMULATE_FLAGS = [
+    Flag(
+        ["network", "--network"],
+        type=Name(LINK_MODELS),
+        default="fair",
+        metavar="NAME",
+        help="fair (default): flows share links max-min fairly; fifo: the original's link model",
+    ),
+    Flag(
+        ["topology", "--topology"],
+        type=TopologyName(lambda: ("file", *TOPOLOGIES)),
+        default="file",
+        metavar="NAME|FILE",
+        help="{names}, or a network in a .graphml or node-link .json file (default file: the task graph's own; star "
+        "and fattree: an ideal switch; kary: a fat-tree of k-port switches; fc: full mesh)",
+    ),
+    Flag(
+        ["interface_bandwidth", "--interface-bandwidth"],
+        type=Number(1e-6, 1e6, "Gbps"),
+        metavar="GBPS",
+        help="bandwidth of one interface (default: the file's)",
+    ),
+    Flag(
+        ["network_latency", "--network-latency"],
+        type=Number(0.0, 1e9, "microseconds"),
+        metavar="US",
+        help="latency of a hop in microseconds (default 1)",
+    ),
+    Flag(
+        ["degree", "--node-degree", "--degree"],
+        type=Whole(1, 1024),
+        default=4,
+        metavar="D",
+        help="interfaces of a server, for random and topoopt (default 4)",
+    ),
+    Flag(
+        ["servers_per_leaf", "--servers-per-leaf"],
+        type=Whole(1, 1 << 16),
+        default=16,
+        metavar="N",
+        help="servers of a leaf switch, for leafspine (default 16)",
+    ),
+    Flag(
+        ["oversubscription", "--oversubscription"],
+        type=Number(1e-3, 1e3),
+        default=1.0,
+        metavar="R",
+        help="links down over links up of a leaf switch, for leafspine (default 1)",
+    ),
+    Flag(
+        ["ports", "--ports"],
+        type=Whole(2, 1024),
+        metavar="K",
+        help="ports of a switch, for kary (default: the fewest that have room)",
+    ),
+    Flag(
+        ["allreduce", "--allreduce"],
+        type=Name(("ring", "ps")),
+        default="ring",
+        metavar="NAME",
+        help="ring (default) or ps: through a parameter server, the first of the group",
+    ),
+    Flag(
+        ["rings", "--rings"],
+        type=Name(("member", "index")),
+        default="member",
+        metavar="NAME",
+        help="rings of a flat network start at each member (default) or, as in FlexNetPacket, at each member's index",
+    ),
+    Flag(
+        ["protocol", "--protocol"],
+        type=Name(("packet", "fluid")),
+        default="packet",
+        metavar="NAME",
+        help="packet (default): connections and packets take time; fluid: they do not",
+    ),
+    Flag(
+        ["segment_bytes", "--segment-bytes"],
+        type=Segments(),
+        default=0,
+        metavar="N",
+        help="cut transfers into messages; --network fifo only (default 0: whole)",
+    ),
+    Flag(
+        ["draws", "--draws"],
+        type=Whole(1, _MAX_DRAWS),
+        default=5,
+        metavar="N",
+        help="draws of the paths flows take, where there are several; the median is shown (default 5)",
+    ),
+    Flag(
+        ["seed", "--seed"],
+        type=Whole(0, MAX_INTEGER - _MAX_DRAWS),
+        default=0,
+        metavar="N",
+        help="same seed, same draws (default 0)",
+    ),
+    switch("as_json", "--json", "print one JSON object"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateRequest:
+    """A task graph to replay.
+
+    Parameters
+    ----------
+    file : str
+        The task graph file, as it was typed.
+    links : str
+        A name in `flexnet.simulate.LINK_MODELS`.
+    topology : str or Path or None
+        A name in `flexnet.network.topologies.TOPOLOGIES`, a drawing, or None for the file's own network.
+    parameters : Mapping
+        Of topology families, by their names there.
+    bandwidth : float or None
+        Bytes/s of an interface; None: the file's.
+    latency : float or None
+        Seconds a hop; None: not given.
+    protocol : Protocol
+    segment_bytes : int
+        0 for whole transfers.
+    draws, seed : int
+        Of the paths flows take.
+    as_json : bool
+    """
+
+    file: str
+    links: str
+    topology: str | Path | None
+    parameters: Mapping[str, Any]
+    bandwidth: float | None
+    latency: float | None
+    protocol: Protocol
+    segment_bytes: int
+    draws: int
+    seed: int
+    as_json: bool
+
+
+def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given) -> SimulateRequest:
+    """Make SI units of what was asked.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The file, and what is too much.
+    values : dict
+        Of the flags, by name, defaults included.
+    given : Given
+        The flags that were given.
+
+    Raises
+    ------
+    FlexNetError
+        If there is not one file, or flags contradict each other.
+    """
+    if not words:
+        raise FlexNetError("no task graph given; use flexnet simulate FILE.fbuf")
+    if len(words) > 1:
+        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet simulate takes one file")
+    _check_link_model(values["network"], given)
+    _check_parameters(values["topology"], given)
+    gbps = values["interface_bandwidth"]
+    return SimulateRequest(
+        file=words[0],
+        links=values["network"],
+        topology=None if values["topology"] == "file" else values["topology"],
+        parameters={parameter: values[parameter] for parameter in _PARAMETERS.values()},
+        bandwidth=None if gbps is None else gbps_to_bytes_per_s(gbps),
+        latency=us_to_s(values["network_latency"]) if "--network-latency" in given else None,
+        protocol=_protocol(values),
+        segment_bytes=values["segment_bytes"],
+        draws=values["draws"],
+        seed=values["seed"],
+        as_json=values["as_json"],
+    )
+
+
+def _protocol(values: dict[str, Any]) -> Protocol:
+    protocol = FLUID if values["protocol"] == "fluid" else PACKET
+    if values["allreduce"] == "ps":  # its connections are fresh, but there is one round, not many
+        protocol = protocol._replace(by_server=True, ring_weight=1.0)
+    return protocol._replace(rings_by_index=values["rings"] == "index")
+
+
+def _check_link_model(name: str, given: Given) -> None:
+    """Refuse flags that mean something for another link model only."""
+    for flag, right in (("--segment-bytes", "fifo"), *((f, "fair") for f in ("--protocol", "--allreduce", "--rings"))):
+        if flag in given and name != right:
+            raise FlexNetError(f"{flag} is for --network {right} only")
+
+
+def _check_parameters(topology: str | Path, given: Given) -> None:
+    """Refuse flags that the topology does not have."""
+    if isinstance(topology, Path):
+        flag = next((f for f in (*_PARAMETERS, "--interface-bandwidth", "--network-latency") if f in given), None)
+        if flag is not None:
+            raise FlexNetError(
+                f"{flag} has no meaning for the network in {topology}: it has links and speeds of its own"
+            )
+    for flag, parameter in _PARAMETERS.items():
+        names = [name for name in TOPOLOGIES if flag in given and parameter in TOPOLOGIES[name].parameters()]
+        if flag in given and topology not in names:
+            raise FlexNetError(f"{flag} is for --topology {' and '.join(names)}; the topology is {topology}")
+    if "--rings" in given and topology not in ("file", "topoopt"):
+        raise FlexNetError(f"--rings is for --topology file and topoopt; the topology is {topology}")
