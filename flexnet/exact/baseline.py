@@ -1,15 +1,10 @@
-"""Reference strategies to hold an optimum against: one device, and data parallelism."""
+"""Data parallelism, to hold an optimum against."""
 
 import numpy as np
 
 from flexnet.exact.pase import PaseProblem
 
-__all__ = ["data_parallel", "one_device"]
-
-
-def one_device(problem: PaseProblem) -> tuple[int, ...]:
-    """Choices that cut nothing."""
-    return (0,) * len(problem.configs)
+__all__ = ["data_parallel"]
 
 
 def data_parallel(problem: PaseProblem) -> tuple[int, ...]:

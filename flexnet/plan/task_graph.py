@@ -79,28 +79,6 @@ class TaskGraph:
         group = self.place[task]
         return self.group[self.group_ptr[group] : self.group_ptr[group + 1]]
 
-    def permuted(self, order: npt.NDArray[np.int64]) -> "TaskGraph":
-        """The same graph with task ``order[i]`` renamed ``i`` (all-reduces keep their group numbers)."""
-        new_id = np.empty(self.n_task, np.int64)
-        new_id[order] = np.arange(self.n_task)
-        counts = np.diff(self.succ_ptr)[order]
-        succ_ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        chunks = [self.successors(int(old)) for old in order]
-        succ = new_id[np.concatenate(chunks) if chunks else np.empty(0, np.int64)].astype(np.int32)
-        return TaskGraph(
-            self.n_server,
-            self.kind[order],
-            self.place[order],
-            self.seconds[order],
-            self.bytes[order],
-            succ_ptr,
-            succ,
-            self.group_ptr,
-            self.group,
-            self.op[order],
-            None if self.rank is None else self.rank[order],
-        )
-
     def check(self) -> None:
         """Say whether the graph is legal.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
+from task_graphs import permuted
 
 from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
@@ -127,4 +128,4 @@ def task_graphs(draw, n_server=6) -> TaskGraph:
         else:
             tasks.append((kind, draw(st.integers(0, n_server - 1)), draw(seconds), 0))
     graph = task_graph(n_server, tasks, edges, groups)
-    return graph.permuted(np.array(draw(st.permutations(range(n))), np.int64))
+    return permuted(graph, np.array(draw(st.permutations(range(n))), np.int64))
