@@ -234,7 +234,7 @@ def test_torch_is_imported_by_profiles_alone(tmp_path):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

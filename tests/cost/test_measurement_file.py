@@ -238,7 +238,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.integers(0, 400), st.integers(0, 30), st.sampled_from(PIECES) | st.binary(max_size=4)), max_size=4
@@ -275,7 +275,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=2000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([*DOCUMENT, *RECORD]), json_values)
 def test_any_value_in_any_field_is_read_or_refused(tmp_path, key, value):
     document = {**DOCUMENT, key: value} if key in DOCUMENT else changed(**{key: value})

@@ -114,7 +114,7 @@ def test_times_published_for_a_gpu_that_was_warm_are_nearer(shared_data):
     """The benchmark behind measurements/README.md says what it says there."""
     script = ROOT / "benchmarks" / "roofline_accuracy.py"
     command = [sys.executable, str(script), "--data", str(shared_data / "measurements")]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=True)
     readme = (ROOT / "measurements" / "README.md").read_text()
     lines = [line for line in done.stdout.splitlines() if line]
     assert len(lines) == 28

@@ -35,7 +35,7 @@ def flexnet(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -57,7 +57,7 @@ def flexnet_interrupted(*arguments: str, cwd: Path, after: str) -> tuple[int, st
             if line.startswith(after):
                 break
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=120)
+        rest, errors = process.communicate(timeout=600)
     return process.returncode, "".join(seen) + rest, errors
 
 
