@@ -73,7 +73,8 @@ def _member(owner: str, member: Any) -> str:
         head = f"{owner}.{_signature(member)}"
     else:
         head = f"{owner}.{member.name}" + (f": {member.annotation}" if member.annotation is not None else "")
-    return f"#### `{head}`\n\n{_text_of(member)}"
+    must = member.is_function and any("abstractmethod" in str(one.value) for one in member.decorators)
+    return f"#### `{head}`\n\n{'*A class of your own must have it.* ' if must else ''}{_text_of(member)}"
 
 
 def _signature(item: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 
@@ -50,6 +50,10 @@ class Registry(MutableMapping[str, Part], Generic[Part]):
             module, attribute = self._homes[name].split(":")
             self._parts[name] = getattr(import_module(module), attribute)
         return self._parts[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The part called ``name``, or ``default`` if there is none."""
+        return self[name] if name in self else default
 
     def peek(self, name: str) -> Part | None:
         """The part called ``name`` if it has been added or asked for, and so is imported; else None."""

@@ -30,4 +30,4 @@ def test_example(script: Path, tmp_path: Path) -> None:
 
 
 def test_every_model_has_an_example() -> None:
-    assert [script.stem for script in EXAMPLES] == sorted([*MODELS, "change_plan", "own_model"])
+    assert [script.stem for script in EXAMPLES] == sorted([*MODELS, "change_plan", "own_model", "own_topology"])

@@ -28,10 +28,10 @@ __all__ = ["read_graph", "to_graph"]
 KINDS = ("server", "switch")
 MAX_NODES = 8192  # the matrix of links is held in memory
 MAX_LINKS = 10**6
-# As on the command line: 1e-6 to 1e6 Gbps, up to 1e9 microseconds.
+# Wide enough for any link there is, narrow enough to find Gbps and microseconds out.
 LIMITS = {
-    "bandwidth": (125.0, 125e12, "bytes/s (100 Gbps is 12.5e9)"),
-    "latency": (0.0, 1e3, "seconds (1 us is 1e-6)"),
+    "bandwidth": (1e6, 125e12, "bytes/s (100 Gbps is 12.5e9)"),
+    "latency": (0.0, 0.5, "seconds (1 us is 1e-6)"),
 }
 
 

@@ -50,7 +50,7 @@ def strategy_text(graph: ModelGraph, configs: list[Config]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_strategy(path: Path) -> dict[str, Config]:
+def read_strategy(path: str | Path) -> dict[str, Config]:
     """Configs by operator name from a file in either format.
 
     Raises
@@ -59,7 +59,7 @@ def read_strategy(path: Path) -> dict[str, Config]:
         If the file cannot be read or is neither format.
     """
     try:
-        return parse_strategy(read_regular(path), str(path))
+        return parse_strategy(read_regular(Path(path)), str(path))
     except OSError as error:
         raise FlexNetError(f"cannot read strategy file {path}: {error.strerror or error}") from error
 

@@ -10,7 +10,7 @@ from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, unused_model_flags
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
-from flexnet.network.topologies import TOPOLOGIES
+from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings
@@ -83,7 +83,9 @@ def search_request(asked: Asked) -> SearchRequest:
     values, given = asked.values, asked.given
     assert asked.model is not None
     if values["topology"] is None:
-        raise FlexNetError(f"--topology is missing; choose {one_of(searched_topologies())}")
+        raise FlexNetError(
+            f"--topology is missing; choose {one_of(searched_topologies())}, or name a {one_of(DRAWINGS)} file"
+        )
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
     topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
     settings = _settings(topology, values)

@@ -93,7 +93,7 @@ SIMULATE_FLAGS = [
         type=Name(("member", "index")),
         default="member",
         metavar="NAME",
-        help="rings of a flat network start at each member (default) or, as in FlexNetPacket, at each member's index",
+        help="where rings of a flat network start: member (default), or index: at each member's index, as in FlexNetPacket",
     ),
     Flag(
         ["protocol", "--protocol"],

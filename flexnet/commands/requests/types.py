@@ -147,8 +147,8 @@ class TopologyName(Name):
         return f"{super().what(hint)}, or the name of a {one_of(DRAWINGS)} file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names that begin so, and the shell's files."""
-        return [*super().shell_complete(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+        """Names that begin so, and the shell's files; these first, for bash forgets what it was offered before."""
+        return [CompletionItem(incomplete, type="file"), *super().shell_complete(ctx, param, incomplete)]
 
 
 class FilePath(click.Path):

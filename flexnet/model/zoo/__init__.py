@@ -19,6 +19,7 @@ from flexnet.model.zoo.resnet import build_resnet
 from flexnet.model.zoo.settings import Flag, ModelSpec, NoSettings, option
 from flexnet.model.zoo.transformer import TransformerSettings, build_transformer
 from flexnet.model.zoo.vgg import build_vgg
+from flexnet.registry import Registry
 
 __all__ = ["MODELS", "Flag", "ModelSpec", "NoSettings", "option"]
 
@@ -67,5 +68,6 @@ _SPECS: tuple[ModelSpec[Any], ...] = (
     ModelSpec("moe", "mixture of five experts", NoSettings, build_moe, "moesim"),
 )
 
-MODELS: dict[str, ModelSpec[Any]] = {spec.name: spec for spec in _SPECS}
+MODELS: Registry[ModelSpec[Any]] = Registry("model", {})
+MODELS.update((spec.name, spec) for spec in _SPECS)
 """Models by name: of ``flexnet search``, ``profile`` and ``models``."""
