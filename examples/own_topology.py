@@ -57,6 +57,5 @@ cluster = Cluster(16, link_bandwidth=gbps_to_bytes_per_s(25), latency=us_to_s(1)
 problem = make_problem(graph, table, cluster, CORRECTED)
 for name in ("torus", "random", "fattree", "topoopt"):
     found = find_plan(problem, Settings(name, budget=300, seed=0))
-    print(
-        f"{name:<8} {found.topology.links.sum() // 2} links, {found.start_seconds * 1e3:.1f} ms became {found.seconds * 1e3:.1f} ms"
-    )
+    n_link = found.topology.links.sum() // 2
+    print(f"{name:<8} {n_link} links, {found.start_seconds * 1e3:.1f} ms became {found.seconds * 1e3:.1f} ms")

@@ -53,7 +53,9 @@ class Registry(MutableMapping[str, Part], Generic[Part]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The part called ``name``, or ``default`` if there is none."""
-        return self[name] if name in self else default
+        if name not in self:
+            return default
+        return self[name]
 
     def peek(self, name: str) -> Part | None:
         """The part called ``name`` if it has been added or asked for, and so is imported; else None."""

@@ -93,7 +93,8 @@ SIMULATE_FLAGS = [
         type=Name(("member", "index")),
         default="member",
         metavar="NAME",
-        help="where rings of a flat network start: member (default), or index: at each member's index, as in FlexNetPacket",
+        help="rings of a flat network start at every member (member, default) or at its index in the group (index, as "
+        "in FlexNetPacket)",
     ),
     Flag(
         ["protocol", "--protocol"],
