@@ -383,3 +383,10 @@ def test_import_is_light() -> None:
     code = f"import flexnet.model.zoo, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("name", "hint"), [("alexnett", "did you mean alexnet?"), ("gpt", "choose one of dlrm, ")])
+def test_an_unknown_model_is_a_sentence(name: str, hint: str) -> None:
+    with pytest.raises(FlexNetError, match=f"^unknown model '{name}'; ") as caught:
+        MODELS[name]
+    assert hint in str(caught.value)

@@ -11,7 +11,7 @@ from flexnet.commands.requests.flags import NEGATIVE_NUMBER, Command, Given, giv
 from flexnet.commands.requests.model_flags import ModelFlag, model_flags
 from flexnet.commands.requests.types import Name
 from flexnet.commands.requests.wrong_flags import check_known, check_own
-from flexnet.errors import FlexNetError, did_you_mean
+from flexnet.errors import FlexNetError
 from flexnet.model.zoo import MODELS
 
 __all__ = ["Asked", "ModelCommand", "model_argument"]
@@ -141,9 +141,7 @@ def _is_flag(word: str) -> bool:
 
 
 def _check_model(words: list[str], command: str | None) -> None:
-    if words[0] not in MODELS:
-        hint = did_you_mean(words[0], MODELS) or f"choose one of {', '.join(MODELS)}"
-        raise FlexNetError(f"unknown model {words[0]!r}; {hint}")
+    _ = MODELS[words[0]]  # an unknown name is refused
     if len(words) > 1:
         raise FlexNetError(
             f"unexpected argument {words[1]!r} after {words[0]}; flexnet {command} takes one model and flags"

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from flexnet.commands.runs.record import RunRecord
 from flexnet.commands.runs.resume import is_run_of, read_earlier
 from flexnet.errors import FlexNetError
@@ -41,6 +39,8 @@ def one_writer(directory: Path) -> Iterator[None]:
     FlexNetError
         If the directory cannot be made, or another search holds it.
     """
+    from filelock import FileLock, Timeout
+
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

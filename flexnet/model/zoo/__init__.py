@@ -8,6 +8,7 @@ import the rest of `flexnet.model`.  PaSE's graphs, which have no flags, are in 
 
 from typing import Any
 
+from flexnet.errors import FlexNetError, did_you_mean
 from flexnet.model.zoo import dlrm, ncf, transformer
 from flexnet.model.zoo.alexnet import build_alexnet
 from flexnet.model.zoo.candle_uno import CandleUnoSettings, build_candle_uno
@@ -19,7 +20,6 @@ from flexnet.model.zoo.resnet import build_resnet
 from flexnet.model.zoo.settings import Flag, ModelSpec, NoSettings, option
 from flexnet.model.zoo.transformer import TransformerSettings, build_transformer
 from flexnet.model.zoo.vgg import build_vgg
-from flexnet.registry import Registry
 
 __all__ = ["MODELS", "Flag", "ModelSpec", "NoSettings", "option"]
 
@@ -68,6 +68,14 @@ _SPECS: tuple[ModelSpec[Any], ...] = (
     ModelSpec("moe", "mixture of five experts", NoSettings, build_moe, "moesim"),
 )
 
-MODELS: Registry[ModelSpec[Any]] = Registry("model", {})
-MODELS.update((spec.name, spec) for spec in _SPECS)
+
+class _Models(dict[str, ModelSpec[Any]]):
+    """Models by name; an unknown name is a sentence."""
+
+    def __missing__(self, name: str) -> ModelSpec[Any]:
+        hint = did_you_mean(str(name), self) or f"choose one of {', '.join(self)}"
+        raise FlexNetError(f"unknown model {name!r}; {hint}")
+
+
+MODELS: dict[str, ModelSpec[Any]] = _Models({spec.name: spec for spec in _SPECS})
 """Models by name: of ``flexnet search``, ``profile`` and ``models``."""
