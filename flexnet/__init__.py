@@ -56,9 +56,10 @@ if TYPE_CHECKING:
     from flexnet.simulate import LINK_MODELS
     from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
     from flexnet.simulate.link_model import LinkModel, Timeline
+    from flexnet.simulate.phases import Phase
     from flexnet.simulate.protocol import FLUID, PACKET, TCP, Protocol
     from flexnet.simulate.replay import replay
-    from flexnet.simulate.replayed import Phase, Replay
+    from flexnet.simulate.replay_report import Replay
     from flexnet.taskgraph_file.read import read_taskgraph
     from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
@@ -180,7 +181,8 @@ _HOMES = {
     "simulate.arrays": ("FlowRoutes", "NetworkArrays"),
     "simulate.link_model": ("LinkModel", "Timeline"),
     "simulate.protocol": ("FLUID", "PACKET", "TCP", "Protocol"),
-    "simulate.replayed": ("Phase", "Replay"),
+    "simulate.phases": ("Phase",),
+    "simulate.replay_report": ("Replay",),
     "simulate.replay": ("replay",),
     "taskgraph_file.read": ("read_taskgraph",),
     "search.settings": ("Settings",),

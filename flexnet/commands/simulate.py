@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flexnet.plan.task_graph import TaskGraph
     from flexnet.simulate.fabric import Fabric
     from flexnet.simulate.link_model import LinkModel
-    from flexnet.simulate.replayed import Replay
+    from flexnet.simulate.replay_report import Replay
     from flexnet.taskgraph_file.contents import TaskGraphFile
 
 __all__ = ["simulate"]
@@ -63,7 +63,7 @@ simulate = Command(
 
 
 def _text(request: SimulateRequest, fabric: "Fabric", median: "Replay", draws: list[float]) -> str:
-    from flexnet.simulate.replayed import network_text
+    from flexnet.simulate.replay_report import network_text
 
     name = "the file's network" if request.topology is None else str(request.topology)
     told = request.latency is not None or fabric.network.topology.speeds is not None

@@ -1,10 +1,10 @@
 """Simulation: when does the last task of an iteration end, and where did the time go?
 
 What comes in is a task graph (`flexnet.plan.task_graph`) and a network (`flexnet.network.network`); what goes out is a
-`Timeline` of every task, or a `Replay` with phases and link loads (`replay`).  A link model says how simultaneous flows
-share links (contract: `link_model`; `fair` by default, `fifo` for the original's semantics: `priced_links`);
-`protocol` has the constants of what the transport adds.  The loops are compiled, in `kernels`.  May import `network`
-and what lies below it, and knows nothing of search or files.
+`Timeline` of every task, or a `Replay` (`replay`, told by `replay_report`) with `phases` and link loads.  A link model
+says how simultaneous flows share links (contract: `link_model`; `fair` by default, `fifo` for the original's semantics:
+`priced_links`); `protocol` has the constants of what the transport adds.  The loops are compiled, in `kernels`.  May
+import `network` and what lies below it, and knows nothing of search or files.
 """
 
 from typing import TYPE_CHECKING

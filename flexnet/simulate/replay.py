@@ -8,12 +8,13 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.network.network import Network
 from flexnet.plan.task_graph import TaskGraph
-from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.link_model import LinkModel, Timeline
+from flexnet.simulate.link_model import LinkModel
+from flexnet.simulate.phases import phases_of
 from flexnet.simulate.protocol import PACKET, Protocol
-from flexnet.simulate.replayed import Phase, Replay
+from flexnet.simulate.replay_report import Replay
 from flexnet.simulate.short_cuts import cut_short
 
 __all__ = ["replay", "replays"]
@@ -89,7 +90,7 @@ def replays(
             fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
         link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes
         sent = float(link_bytes[from_server].sum())
-        yield Replay(graph, fabric.network, timeline, _phases(graph, timeline), demand, sent, link_bytes)
+        yield Replay(graph, fabric.network, timeline, phases_of(graph, timeline), demand, sent, link_bytes)
 
 
 def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
@@ -108,21 +109,3 @@ def _edge_bytes(graph: TaskGraph, protocol: Protocol) -> Floats:
         return size
     every: Floats = np.where(cut_short(n, size, protocol), size / n, 2 * (n - 1) / n * size)
     return every
-
-
-def _phases(graph: TaskGraph, timeline: Timeline) -> tuple[Phase, ...]:
-    compute = graph.kind <= BACKWARD
-    if not compute.any():
-        return (Phase("all-reduce", timeline.seconds, 0.0),)
-    busy = np.bincount(graph.place[compute], weights=graph.seconds[compute], minlength=graph.n_server)
-    mine = compute & (graph.place == int(np.argmax(busy)))
-    start, end = timeline.start[mine], timeline.end[mine]
-    marks = [0.0]
-    for kind in (FORWARD, BACKWARD):
-        marks.append(max(marks[-1], float(timeline.end[graph.kind == kind].max(initial=0.0))))
-    marks.append(max(marks[-1], timeline.seconds))
-    phases = []
-    for name, begin, until in zip(("forward", "backward", "all-reduce"), marks[:-1], marks[1:], strict=True):
-        inside = np.clip(end, begin, until) - np.clip(start, begin, until)
-        phases.append(Phase(name, until - begin, float(inside.sum())))
-    return tuple(phases)

@@ -2,7 +2,8 @@
 
 Simulated time is not additive, for communication hides behind compute.  So several additive models are solved exactly,
 which differ in how much communication they count; the simulator prices what they find, beside data parallelism, and
-the fastest is the start.  Networks are built with random choices, so the fastest is tried on a few.
+the fastest is the start.  Networks are built with random choices, so the fastest is tried on a few
+(`flexnet.search.prepare`).
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a replay found: where the time went, what every link carried, and how that is told."""
+"""What a replay found: time, phases, what every link carried; and how that is told."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,28 +12,15 @@ from flexnet.network.topology import Topology
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.phases import Phase
 from flexnet.units import bytes_per_s_to_gbps, s_to_ms
 
-__all__ = ["Phase", "Replay", "network_text"]
+__all__ = ["Replay", "network_text"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SHOWN_LINKS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Phase:
-    """A part of the iteration, in seconds; ``compute`` is that of the server that computes longest."""
-
-    name: str
-    seconds: float
-    compute: float
-
-    @property
-    def exposed(self) -> float:
-        """Time that server waited for others, not below 0 by rounding."""
-        return max(self.seconds - self.compute, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +33,7 @@ class Replay:
     network : Network
     timeline : Timeline
     phases : tuple of Phase
-        Until the last forward task has ended, from then until the last backward task has, and the all-reduces that
-        are left then.
+        See `flexnet.simulate.phases.phases_of`.
     demand : float
         Bytes all servers have to send.
     sent : float
