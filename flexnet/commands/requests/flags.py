@@ -13,12 +13,12 @@ import click
 from flexnet.commands.console.printing import say
 from flexnet.errors import FlexNetError
 
-__all__ = ["NEGATIVE_NUMBER", "Command", "Flag", "Given", "Helpful", "given_flags", "switch"]
+__all__ = ["Command", "Flag", "Given", "Helpful", "given_flags", "is_flag", "switch"]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
 
-NEGATIVE_NUMBER = re.compile(r"-[0-9.]")
+_NEGATIVE_NUMBER = re.compile(r"-[0-9.]")
 _SHORT_WITH_VALUE = re.compile(r"\A(?P<flag>-[A-Za-z])=(?P<value>.*)", re.DOTALL)
 _GIVEN = "flexnet.given"
 
@@ -51,8 +51,8 @@ class Flag(click.Option):
             return super().process_value(ctx, value)
         texts = tuple(dict.fromkeys(value))
         for text in texts:
-            if text.startswith("-") and not NEGATIVE_NUMBER.match(text):
-                raise FlexNetError(f"{self.opts[0]} needs a value")  # the word behind it is another flag
+            if is_flag(text):
+                raise FlexNetError(f"{self.opts[0]} needs a value")
         if len(texts) > 1:
             raise FlexNetError(f'{self.opts[0]} is given twice, as "{texts[0]}" and as "{texts[1]}"; give it once')
         given_flags(ctx)[self.opts[0]] = texts[0]
@@ -67,6 +67,11 @@ class Flag(click.Option):
     def get_help_extra(self, ctx: click.Context) -> Any:
         """Nothing: what a value may be is in the help text, and in the sentence on a wrong one."""
         return {}
+
+
+def is_flag(word: str) -> bool:
+    """Whether a word of a command line is a flag, and so nobody's value: it begins with a dash and is no number."""
+    return word.startswith("-") and not _NEGATIVE_NUMBER.match(word)
 
 
 def given_flags(ctx: click.Context) -> dict[str, str]:

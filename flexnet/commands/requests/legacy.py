@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-from flexnet.commands.requests.flags import NEGATIVE_NUMBER
+from flexnet.commands.requests.flags import is_flag
 from flexnet.commands.requests.model_flags import model_flags
 from flexnet.commands.requests.original_programs import NO_EFFECT, PROGRAMS
 from flexnet.commands.requests.profile import PROFILE_FLAGS
@@ -80,8 +80,8 @@ def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str
         word = words[place]
         flag, equals, inline = word.partition("=")
         following = words[place + 1] if place + 1 < len(words) else None
-        if following is not None and following.startswith("-") and not NEGATIVE_NUMBER.match(following):
-            following = None  # a flag is nobody's value
+        if following is not None and is_flag(following):
+            following = None
         value = inline if equals else following
         place += 1
         if _RUNTIME_FLAG.fullmatch(word):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from flexnet.commands.requests.flags import NEGATIVE_NUMBER, Command, Given, given_flags
+from flexnet.commands.requests.flags import Command, Given, given_flags, is_flag
 from flexnet.commands.requests.model_flags import ModelFlag, model_flags
 from flexnet.commands.requests.types import Name
 from flexnet.commands.requests.wrong_flags import check_known, check_own
@@ -51,14 +51,15 @@ class ModelCommand(Command):
         FlexNetError
             If the model is unknown, a flag is another model's, or there are two models.
         """
-        own = super().get_params(ctx)
-        of_models = [flag for name in MODELS for flag in model_flags(name)]
-        words, flags = _words_and_flags([*own, *of_models, self.get_help_option(ctx)], args)
+        help_flag = self.get_help_option(ctx)
+        own = [*super().get_params(ctx), help_flag]
+        known = [*own, *(flag for name in MODELS for flag in model_flags(name))]
+        words, flags = _words_and_flags(known, args)
         if ctx.resilient_parsing:  # for the shell's completion, of a line that is not all there
             ctx.meta[_MODEL] = next((word for word in words if word in MODELS), None)
             return super().parse_args(ctx, args)
-        check_known(flags, [*own, *of_models, self.get_help_option(ctx)])
-        help_wanted = not {"--help", "-h"}.isdisjoint(flags)
+        check_known(flags, known)
+        help_wanted = not set(help_flag.opts).isdisjoint(flags)
         if words:
             _check_model(words, self.name)
             ctx.meta[_MODEL] = words[0]
@@ -124,20 +125,16 @@ def _words_and_flags(known: Sequence[click.Parameter], args: Sequence[str]) -> t
     rest = deque(args)
     while rest:
         word = rest.popleft()
-        if not _is_flag(word):
+        if not is_flag(word):
             words.append(word)
             continue
         name = word.partition("=")[0]
         if not name.startswith("--") and name[:2] in takes_value:  # its value, if any, may stand right behind it
             name = name[:2]
         flags.append(name)
-        if word == name and takes_value.get(name) and rest and not _is_flag(rest[0]):
+        if word == name and takes_value.get(name) and rest and not is_flag(rest[0]):
             rest.popleft()
     return words, flags
-
-
-def _is_flag(word: str) -> bool:
-    return word.startswith("-") and not NEGATIVE_NUMBER.match(word)
 
 
 def _check_model(words: list[str], command: str | None) -> None:

@@ -15,10 +15,8 @@ __all__ = ["check_known", "check_own", "sentence_of"]
 def sentence_of(error: click.ClickException) -> str:
     """What click found wrong with a command line, in one sentence of ours."""
     if isinstance(error, click.NoSuchOption):
-        name = error.option_name.split("=")[0]
         known = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
-        hint = did_you_mean(name, [text for param in known for text in param.opts if text.startswith("--")])
-        return f"unknown flag {name}; {hint or '--help lists the flags'}"
+        return _unknown(error.option_name.split("=")[0], [text for param in known for text in param.opts])
     if isinstance(error, click.BadOptionUsage):
         name = error.option_name
         if error.ctx is not None:
@@ -42,18 +40,26 @@ def check_known(flags: Iterable[str], known: Iterable[click.Parameter]) -> None:
     FlexNetError
         With the flag that may have been meant.
     """
-    spellings = {name for flag in known for name in flag.opts}
+    spellings = [name for flag in known for name in flag.opts]
     for name in flags:
         if name in spellings:
             continue
         if name in NO_EFFECT:
             raise FlexNetError(f"{name} has no effect; only the original command lines (flexnet dlrmsim ...) take it")
-        hint = did_you_mean(name, [text for text in spellings if text.startswith("--")])
-        raise FlexNetError(f"unknown flag {name}; {hint or '--help lists the flags'}")
+        raise FlexNetError(_unknown(name, spellings))
 
 
 def check_own(flags: Iterable[str], model: str | None, command: Iterable[click.Parameter]) -> None:
     """Refuse a flag of another model, or of any if none is given.
+
+    Parameters
+    ----------
+    flags : iterable of str
+        As typed, without values.
+    model : str or None
+        Name of the model, if one was given.
+    command : iterable of click.Parameter
+        The command's own.
 
     Raises
     ------
@@ -61,7 +67,7 @@ def check_own(flags: Iterable[str], model: str | None, command: Iterable[click.P
         With the models that have the flag, and the flags of this one.
     """
     own = model_flags(model) if model is not None else []
-    spellings = {name for flag in (*command, *own) for name in flag.opts} | {"--help", "-h"}
+    spellings = {name for flag in (*command, *own) for name in flag.opts}
     for name in flags:
         if name in spellings:
             continue
@@ -70,3 +76,8 @@ def check_own(flags: Iterable[str], model: str | None, command: Iterable[click.P
         owners = [other for other in MODELS if any(name in flag.opts for flag in model_flags(other))]
         allowed = ", ".join(flag.opts[0] for flag in own) or "no flags of its own"
         raise FlexNetError(f"{name} is a flag of model {', '.join(owners)}; {model} has {allowed}")
+
+
+def _unknown(name: str, spellings: Iterable[str]) -> str:
+    hint = did_you_mean(name, [text for text in spellings if text.startswith("--")])
+    return f"unknown flag {name}; {hint or '--help lists the flags'}"
