@@ -144,10 +144,6 @@ def _one_line(text: str) -> str:
     return _links(re.sub(r"\n(?!\n|\* )", " ", text.strip()))
 
 
-def _paragraph(text: str) -> str:
-    return f"```pycon\n{text}\n```" if text.startswith(">>>") else _links(text)
-
-
 def _links(text: str) -> str:
     """Literals of docstrings as Markdown has them."""
     return text.replace("``", "`")

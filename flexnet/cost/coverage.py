@@ -4,6 +4,7 @@ from math import prod
 
 from flexnet.cost.table import CostTable, Entry, config_text
 from flexnet.errors import FlexNetError
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 
@@ -67,7 +68,7 @@ def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...]) -> 
                 f"fits on {table.n_server} servers"
             )
         return
-    full = (*[1] * (op.rank - 1), table.n_server)
+    full = batch_degrees(op.rank, table.n_server)
     if full not in found:
         raise FlexNetError(
             f"{table.source} lacks config {config_text(full)} of {op.key}: operator {op.name} starts "

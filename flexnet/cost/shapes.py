@@ -8,6 +8,7 @@ from flexnet.cost.configs import measured_degrees, why_not_measured
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import Entry
 from flexnet.errors import FlexNetError, counted
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 
@@ -78,7 +79,11 @@ def plan_shapes(graph: ModelGraph, cuts: Cuts) -> tuple[Shape, ...]:
         key_degrees = None
         if op is same_key[0]:
             key_degrees = tuple(d for d in degrees if all(_divides(other, d) for other in same_key))
-            _check_start([*(o for o in same_key if not _divides(o, _start(o, cuts))), *same_key], key_degrees, cuts)
+            _check_start(
+                [*(o for o in same_key if not _divides(o, batch_degrees(o.rank, cuts.n_server))), *same_key],
+                key_degrees,
+                cuts,
+            )
         _check_start([op], degrees, cuts)
         shapes[name] = Shape(name, op, tuple(degrees), key_degrees)
     return tuple(shapes.values())
@@ -101,16 +106,12 @@ def _divides(op: Operator, degrees: tuple[int, ...]) -> bool:
     return all(size % degree == 0 for size, degree in zip(op.outputs[0].dims, degrees, strict=True))
 
 
-def _start(op: Operator, cuts: Cuts) -> tuple[int, ...]:
-    return (*[1] * (op.rank - 1), cuts.n_server)
-
-
 def _check_start(ops: Iterable[Operator], degrees: Iterable[tuple[int, ...]], cuts: Cuts) -> None:
     """Refuse a table no search could start from: the initial strategy is data-parallel on all servers."""
     found = set(degrees)
     gpus = max(cuts.big_gpu, 1)
     for op in ops:
-        if kind_of(op).whole or _start(op, cuts) in found:
+        if kind_of(op).whole or batch_degrees(op.rank, cuts.n_server) in found:
             continue
         why = why_not_measured(op, n_server=cuts.n_server, big_gpu=cuts.big_gpu, max_local=cuts.max_local)
         over = f"{counted(cuts.n_server, 'server')} of {counted(gpus, 'GPU')}"

@@ -2,7 +2,7 @@
 
 from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["aligned_split", "cut_tensor", "divisors"]
+__all__ = ["aligned_split", "batch_degrees", "cut_tensor", "divisors"]
 
 
 def divisors(number: int, limit: int) -> list[int]:
@@ -12,6 +12,15 @@ def divisors(number: int, limit: int) -> list[int]:
     [1, 2, 3, 4, 6]
     """
     return [i for i in range(1, min(number, limit) + 1) if number % i == 0]
+
+
+def batch_degrees(rank: int, parts: int) -> tuple[int, ...]:
+    """The config of an output of this rank that cuts the batch alone.
+
+    >>> batch_degrees(3, 8)
+    (1, 1, 8)
+    """
+    return (*[1] * (rank - 1), parts)
 
 
 def cut_tensor(tensor: Tensor, degrees: tuple[int, ...], split: tuple[int, ...]) -> Tensor:

@@ -63,6 +63,17 @@ class Topology:
             for ring in rings:
                 _check_ring(self, size, ring)
 
+    @property
+    def n_link(self) -> int:
+        """Number of links, each of several parallel ones counted."""
+        return int(np.triu(self.links).sum())
+
+    @property
+    def link_counts(self) -> list[tuple[int, int, int]]:
+        """Every linked pair of nodes ``a < b`` with the number of its links, ascending."""
+        ends = np.argwhere(np.triu(self.links) > 0).tolist()
+        return [(a, b, int(self.links[a, b])) for a, b in ends]
+
     def to_networkx(self, bandwidth: float | None = None, latency: float | None = None) -> "nx.Graph":
         """The topology as a networkx graph; see `flexnet.network.graphs` for its attributes.
 

@@ -11,6 +11,7 @@ from flexnet.cost.roofline import part_seconds
 from flexnet.cost.shapes import Shape, tables_of
 from flexnet.cost.table import CostTable, Entry, config_text, held_seconds
 from flexnet.errors import FlexNetError
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.graph import ModelGraph, Operator, OpType
 from flexnet.model.operators import kind_of
 from flexnet.profiler.device import Device, Ran, first_line, is_out_of_memory
@@ -72,7 +73,7 @@ class Job:
     def is_start(self, shape: Shape, degrees: tuple[int, ...]) -> bool:
         """Whether every search starts from this config: data parallelism over all servers, embeddings whole."""
         n_part = 1 if kind_of(shape.op).whole else self.n_server
-        return degrees == (*[1] * (shape.op.rank - 1), n_part)
+        return degrees == batch_degrees(shape.op.rank, n_part)
 
 
 def measure_all(

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
 from flexnet.errors import FlexNetError
@@ -115,13 +114,12 @@ def _rng_from(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _network_document(network: Network) -> dict[str, Any]:
     topology = network.topology
-    ends = np.argwhere(topology.links > 0)
     return {
         "name": topology.name,
         "n_server": topology.n_server,
         "n_switch": topology.n_switch,
-        "links": [[int(a), int(b), int(topology.links[a, b])] for a, b in ends if a < b],
-        **({} if topology.speeds is None else {"speeds": _speeds_document(topology.speeds, ends)}),
+        "links": topology.link_counts,
+        **({} if topology.speeds is None else {"speeds": _speeds_document(topology, topology.speeds)}),
         "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
         "link_bandwidth": network.link_bandwidth,
         "latency": network.latency,
@@ -130,9 +128,9 @@ def _network_document(network: Network) -> dict[str, Any]:
     }
 
 
-def _speeds_document(speeds: LinkSpeeds, ends: npt.NDArray[np.int64]) -> list[list[float]]:
+def _speeds_document(topology: Topology, speeds: LinkSpeeds) -> list[list[float]]:
     """Bandwidth and latency of every link, in the order of the links."""
-    return [[float(speeds.bandwidth[a, b]), float(speeds.latency[a, b])] for a, b in ends if a < b]
+    return [[float(speeds.bandwidth[a, b]), float(speeds.latency[a, b])] for a, b, _ in topology.link_counts]
 
 
 def _network(document: Mapping[str, Any]) -> Network:

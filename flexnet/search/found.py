@@ -98,27 +98,23 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as ``run.json`` has them; times in ms."""
-        plan, topology = self.plan, self.topology
-        allreduce, model_parallel = plan.traffic
-        ends = np.argwhere(np.triu(topology.links) > 0)
+        plan = self.plan.to_dict()
         return {
             "initial_ms": float(s_to_ms(self.start_seconds)),
             "best_ms": float(s_to_ms(self.seconds)),
             "initial_search_ms": float(s_to_ms(self.start_searched_seconds)),
             "best_search_ms": float(s_to_ms(self.searched_seconds)),
             "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
-            "best_replay_ms": float(s_to_ms(plan.replayed_seconds)),
+            "best_replay_ms": float(s_to_ms(self.plan.replayed_seconds)),
             "iterations": self.iterations,
             "improved_at": self.improved_at,
             "search_s": self.search_s,
             "proposals_per_s": self.iterations / self.search_s if self.search_s > 0 else 0.0,
-            "bytes_allreduce": int(allreduce),
-            "bytes_model_parallel": model_parallel,
-            "memory_gb": plan.memory / 1e9,
+            **{name: plan[name] for name in ("bytes_allreduce", "bytes_model_parallel", "memory_gb")},
             "operators_changed": [op.name for op, _ in self.changed],
-            "links": [[int(a), int(b), int(topology.links[a, b])] for a, b in ends],
+            "links": plan["links"],
             **self._bound_dict(),
-            "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(topology.rings.items())},
+            "rings": plan["rings"],
         }
 
     def _bound_dict(self) -> dict[str, Any]:
@@ -184,11 +180,11 @@ def _memory_text(found: Found, gpu: str | None) -> str:
 
 def _topology_text(found: Found) -> str:
     plan, topology, settings = found.plan, found.topology, found.settings
-    n_link = int(np.triu(topology.links).sum())
     switches = f" and {counted(topology.n_switch, 'switch')}" if topology.n_switch else ""
-    text = f"{settings.topology_name}: {counted(n_link, 'link')}, {counted(topology.n_server, 'server')}{switches}"
+    links, servers = counted(topology.n_link, "link"), counted(topology.n_server, "server")
+    text = f"{settings.topology_name}: {links}, {servers}{switches}"
     if has_degree(settings):
-        unused = topology.n_server * plan.problem.cluster.degree - 2 * n_link
+        unused = topology.n_server * plan.problem.cluster.degree - 2 * topology.n_link
         text += f", {counted(unused, 'interface')} unused" if unused else ""
     members = np.diff(plan.task_graph().group_ptr)
     sizes = [int(size) for size in np.unique(members) if size > 1]

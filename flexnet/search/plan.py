@@ -145,12 +145,13 @@ class Plan:
     def summary(self) -> str:
         """What a person reads: time, network, traffic, memory, and the config of every operator."""
         allreduce, model_parallel = self.traffic
-        topology, n_link = self.topology, int(np.triu(self.topology.links).sum())
+        topology = self.topology
+        links, servers = counted(topology.n_link, "link"), counted(topology.n_server, "server")
         width = max(map(len, self.configs))
         return "\n".join(
             [
                 f"iteration  {ms_text(self.seconds)}",
-                f"network    {topology.name}: {counted(n_link, 'link')}, {counted(topology.n_server, 'server')}",
+                f"network    {topology.name}: {links}, {servers}",
                 f"traffic    {bytes_text(allreduce)} all-reduce and {bytes_text(model_parallel)} model-parallel",
                 f"memory     {bytes_text(self.memory)} on the fullest server",
                 *(
@@ -163,14 +164,13 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan's figures and configs as JSON can hold them; times in ms."""
         allreduce, model_parallel = self.traffic
-        ends = np.argwhere(np.triu(self.topology.links) > 0)
         return {
             "iteration_ms": s_to_ms(self.seconds),
             "bytes_allreduce": int(allreduce),
             "bytes_model_parallel": model_parallel,
             "memory_gb": self.memory / 1e9,
-            "links": [[int(a), int(b), int(self.topology.links[a, b])] for a, b in ends],
-            "rings": {str(size): rings for size, rings in sorted(self.topology.rings.items())},
+            "links": [list(link) for link in self.topology.link_counts],
+            "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
             "configs": {
                 name: {"degrees": list(config.degrees), "devices": list(config.devices)}
                 for name, config in self.configs.items()

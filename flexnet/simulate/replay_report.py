@@ -157,7 +157,7 @@ def _summary_lines(found: Replay, network: str | None, draws: list[float]) -> li
 
 def network_text(network: Network, name: str) -> str:
     """Links, switches and speeds of a network called ``name``."""
-    n_link, n_switch = int(np.triu(network.topology.links).sum()), network.topology.n_switch
+    n_link, n_switch = network.topology.n_link, network.topology.n_switch
     speeds = f"{gbps_text(network)} Gbps, {n_switch} switches, {us_text(network)} us a hop"
     return f"{name}: {n_link} links of {speeds}"
 

@@ -11,6 +11,7 @@ from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import parse_search
+from flexnet.commands.runs.record import FORMAT, VERSION
 from flexnet.commands.runs.versions import versions
 from flexnet.errors import FlexNetError
 from flexnet.files import read_regular
@@ -84,8 +85,10 @@ def read_earlier(directory: Path) -> Earlier:
             raise FlexNetError(f"{path} is not valid JSON: {error}") from None
         reason = getattr(error, "strerror", None) or error
         raise FlexNetError(f"--resume {directory}: cannot read {path}: {reason}") from None
-    if not isinstance(document, dict) or document.get("format") != "flexnet-run" or document.get("version") != 1:
-        raise FlexNetError(f'{path} is not of a run of this version: it must say "format": "flexnet-run", "version": 1')
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
+        raise FlexNetError(
+            f'{path} is not of a run of this version: it must say "format": "{FORMAT}", "version": {VERSION}'
+        )
     arguments, files, search_s = document.get("arguments"), document.get("files"), document.get("search_s")
     if not isinstance(arguments, list) or not all(isinstance(word, str) for word in arguments):
         raise FlexNetError(f'{path} is damaged: "arguments" must be a list of words')

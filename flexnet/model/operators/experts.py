@@ -7,7 +7,7 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_indices, check_shape, whole_number
 from flexnet.model.operators.embedding import row_bytes
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import CopyingKind, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["Aggregate", "AggregateSpec", "Cache", "GroupBy", "TopK"]
 
@@ -37,7 +37,7 @@ class TopK(OperatorKind):
         return Passes(x + y, x + y)
 
 
-class Cache(OperatorKind):
+class Cache(CopyingKind):
     """A tensor kept from one iteration to the next; it has no gradient."""
 
     number = OpType.CACHE
@@ -47,10 +47,6 @@ class Cache(OperatorKind):
     def layer(self, x: Tensor) -> Layer:
         """Any shape; ``Cache``."""
         return Layer("Cache", [x])
-
-    def flops(self, op: Operator) -> Passes:
-        """None."""
-        return Passes(0, 0)
 
     def moved_bytes(self, op: Operator) -> Passes:
         """Forward x + y, back nothing."""
@@ -62,7 +58,7 @@ class Cache(OperatorKind):
         return Passes(1, 0)
 
 
-class GroupBy(OperatorKind):
+class GroupBy(CopyingKind):
     """Samples sent to buffers, one for each expert, of ceil(alpha k / experts batch) rows each."""
 
     number = OpType.GROUP_BY
@@ -79,10 +75,6 @@ class GroupBy(OperatorKind):
             raise FlexNetError(f"group_by: alpha is {alpha!r}; it must be a finite number above 0")
         rows = -int(-(alpha * assignment.dims[0] * batch) // experts)
         return Layer("Group_by", [Tensor((*inner, rows), x.dtype)] * experts, attrs={"experts": experts})
-
-    def flops(self, op: Operator) -> Passes:
-        """None."""
-        return Passes(0, 0)
 
     def moved_bytes(self, op: Operator) -> Passes:
         """Forward y twice, back the same."""

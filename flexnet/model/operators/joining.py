@@ -5,18 +5,12 @@ from collections.abc import Sequence
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import CopyingKind, Layer, Passes, elements, tensor_bytes
 
 __all__ = ["Concat", "Split", "Stack", "Unstack"]
 
 
-class _Copy(OperatorKind):
-    def flops(self, op: Operator) -> Passes:
-        """None."""
-        return Passes(0, 0)
-
-
-class Concat(_Copy):
+class Concat(CopyingKind):
     """Tensors joined along an axis, which is counted with the batch as 0."""
 
     number = OpType.CONCAT
@@ -45,7 +39,7 @@ class Concat(_Copy):
         return op.attrs["axis"] == 1
 
 
-class Split(_Copy):
+class Split(CopyingKind):
     """A tensor taken apart along an axis, which is counted with the batch as 0."""
 
     number = OpType.SPLIT
@@ -71,7 +65,7 @@ class Split(_Copy):
         return 4 * sum(elements(op))
 
 
-class Stack(_Copy):
+class Stack(CopyingKind):
     """Equal tensors put side by side along a new outermost dimension."""
 
     number = OpType.STACK
@@ -85,7 +79,7 @@ class Stack(_Copy):
         return Layer(f"Stack_{len(inputs)}", [Tensor((*inputs[0].dims, len(inputs)), inputs[0].dtype)])
 
 
-class Unstack(_Copy):
+class Unstack(CopyingKind):
     """A tensor taken apart along its outermost dimension."""
 
     number = OpType.UNSTACK

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flexnet.model.cutting import aligned_split, cut_tensor
 from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["Arithmetic", "Layer", "OperatorKind", "Passes", "elements", "tensor_bytes"]
+__all__ = ["Arithmetic", "CopyingKind", "Layer", "OperatorKind", "Passes", "elements", "tensor_bytes"]
 
 
 class Passes(NamedTuple):
@@ -202,6 +202,14 @@ class OperatorKind(ABC):
             for i, tensor in enumerate(op.weights)
         )
         return replace(op, inputs=inputs, outputs=outputs, weights=weights)
+
+
+class CopyingKind(OperatorKind):
+    """A kind that moves elements and computes nothing."""
+
+    def flops(self, op: Operator) -> Passes:
+        """None."""
+        return Passes(0, 0)
 
 
 def elements(op: Operator) -> tuple[int, int, int]:

@@ -4,20 +4,14 @@ from collections.abc import Sequence
 from math import prod
 
 from flexnet.errors import FlexNetError
-from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.graph import OpType, Tensor
 from flexnet.model.operators.checks import check_axis, check_shape, whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes
+from flexnet.model.operators.kind import CopyingKind, Layer
 
 __all__ = ["Flat", "Reshape", "Reverse", "Transpose"]
 
 
-class _Reordering(OperatorKind):
-    def flops(self, op: Operator) -> Passes:
-        """None."""
-        return Passes(0, 0)
-
-
-class Flat(_Reordering):
+class Flat(CopyingKind):
     """Everything but the batch in one dimension."""
 
     number = OpType.FLAT
@@ -30,7 +24,7 @@ class Flat(_Reordering):
         return Layer("Flat", [Tensor((prod(inner), batch), x.dtype)])
 
 
-class Reshape(_Reordering):
+class Reshape(CopyingKind):
     """The same elements in another shape."""
 
     number = OpType.RESHAPE
@@ -46,7 +40,7 @@ class Reshape(_Reordering):
         return Layer("Reshape_" + "x".join(map(str, shape)), [output])
 
 
-class Transpose(_Reordering):
+class Transpose(CopyingKind):
     """The two innermost dimensions exchanged."""
 
     number = OpType.TRANSPOSE
@@ -59,7 +53,7 @@ class Transpose(_Reordering):
         return Layer("Transpose", [Tensor((x.dims[1], x.dims[0], *x.dims[2:]), x.dtype)])
 
 
-class Reverse(_Reordering):
+class Reverse(CopyingKind):
     """The elements along an axis, which is counted with the batch as 0, from the last to the first."""
 
     number = OpType.REVERSE

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.operators import kind_of
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.move import Move
@@ -45,7 +46,7 @@ class Propagate(Move):
             other = edges[bisect_right(ends, rng.random() * ends[-1])][0]
             if spread:
                 rank = len(space.degrees[other][0])
-                wanted = (*[1] * (rank - 1), degrees[-1])
+                wanted = batch_degrees(rank, degrees[-1])
                 if wanted not in space.degrees[other]:
                     if rng.random() < P_WALK_ON:
                         continue

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Config
@@ -43,6 +44,5 @@ def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
             n_whole += 1
             configs.append(Config(space.degrees[op.index][choice], tuple(devices)))
         else:
-            degrees = (*[1] * (op.rank - 1), n_server)
-            configs.append(Config(degrees, tuple(range(n_server))))
+            configs.append(Config(batch_degrees(op.rank, n_server), tuple(range(n_server))))
     return configs
