@@ -90,11 +90,12 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     for op, at in enumerate(flat):
         sent, all_sent = np.zeros(len(at)), np.zeros(len(at))
         for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]):
-            dim = arrays.weight_shard_dim[w]
-            shards = arrays.degrees[at, dim] if dim >= 0 else np.ones(len(at), np.int64)
-            members = arrays.parts[at] // shards
+            cut, reduction = arrays.weight_cut[w], arrays.rank[op]
+            shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
+            groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]
+            members = arrays.parts[at] // groups
             sent += 2.0 * (members - 1) / members * (arrays.weight_bytes[w] // shards)
-            all_sent += 2.0 * (members - 1) * (arrays.weight_bytes[w] // shards) * shards
+            all_sent += 2.0 * (members - 1) * (arrays.weight_bytes[w] // shards) * groups
         reduced.append(sent)
         total.append(all_sent)
     moved: dict[tuple[int, int], Floats] = {}
@@ -104,11 +105,15 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         rank = int(arrays.edge_rank[e])
         dims, split = arrays.edge_dims[e, :rank], arrays.edge_split[e, :rank]
+        columns = (arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding)
+        windows = np.stack([column[e, :rank] for column in columns], axis=1)
         size = int(arrays.edge_element_bytes[e])
-        key = (tuple(dims), tuple(split), size, degrees[u], degrees[v], homes[u], homes[v])
+        key = (tuple(dims), tuple(split), windows.tobytes(), size, degrees[u], degrees[v], homes[u], homes[v])
         if key not in known:
             servers = [[_servers(prod(d), n_server, strided, homes[op]) for d in degrees[op]] for op in (u, v)]
-            known[key] = _transfers(dims, split, degrees[u], degrees[v], servers[0], servers[1], size, n_server)
+            known[key] = _transfers(
+                dims, split, windows, degrees[u], degrees[v], servers[0], servers[1], size, n_server
+            )
         for terms, table in zip((moved, least), known[key], strict=True):
             terms[u, v] = terms[u, v] + table if (u, v) in terms else table
     return Terms(
@@ -165,6 +170,7 @@ def _servers(parts: int, n_server: int, strided: bool, home: int) -> Ints:
 def _transfers(
     dims: Ints,
     split: Ints,
+    windows: Ints,
     producer: Sequence[tuple[int, ...]],
     consumer: Sequence[tuple[int, ...]],
     servers_from: Sequence[Ints],
@@ -177,7 +183,7 @@ def _transfers(
     least = np.zeros_like(moved)
     for i, cut in enumerate(producer):
         for j, wanted in enumerate(consumer):
-            bytes_ = size * _overlaps(dims, split, cut, wanted)  # (consumer part, producer part)
+            bytes_ = size * _overlaps(dims, split, windows, cut, wanted)  # (consumer part, producer part)
             between = np.zeros((n_server, n_server))
             np.add.at(between, (servers_to[j][:, None], servers_from[i][None, :]), bytes_)
             np.fill_diagonal(between, 0.0)
@@ -186,8 +192,9 @@ def _transfers(
     return moved, least
 
 
-def _overlaps(dims: Ints, split: Ints, cut: tuple[int, ...], wanted: tuple[int, ...]) -> Floats:
+def _overlaps(dims: Ints, split: Ints, windows: Ints, cut: tuple[int, ...], wanted: tuple[int, ...]) -> Floats:
     """Elements that each consumer part reads of each producer part; part numbers have dimension 0 fastest."""
+    wanted = (*wanted, 1)  # of a reduction
     consumer_at = np.unravel_index(np.arange(prod(wanted)), wanted, order="F")
     producer_at = np.unravel_index(np.arange(prod(cut)), cut, order="F")
     elements = np.ones((prod(wanted), prod(cut)))
@@ -196,10 +203,12 @@ def _overlaps(dims: Ints, split: Ints, cut: tuple[int, ...], wanted: tuple[int, 
         low = producer_at[k] * step
         high = np.where(producer_at[k] == cut[k] - 1, extent, low + step)
         begin, end = np.zeros(prod(wanted), np.int64), np.full(prod(wanted), extent)
-        if split[k] >= 0:
-            piece = extent // wanted[split[k]]
-            begin = consumer_at[split[k]] * piece
-            end = begin + piece
+        if split[k] >= 0 and wanted[split[k]] > 1:
+            whole, stride, window, padding = windows[k].tolist()
+            piece = whole // wanted[split[k]]
+            first = consumer_at[split[k]] * piece
+            begin = np.maximum(first * stride - padding, 0)
+            end = np.minimum((first + piece - 1) * stride - padding + window, extent)
         shared = np.minimum(end[:, None], high) - np.maximum(begin[:, None], low)
         elements *= np.maximum(shared, 0)
     return elements

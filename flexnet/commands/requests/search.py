@@ -38,7 +38,10 @@ class SearchRequest:
     settings : Settings
     semantics : Semantics
     gpu : str or None
-        GPU to estimate times for; None if there is a measurement file.
+        GPU to estimate times for; None if there is a measurement file, and whatever that says it was measured on is
+        to estimate what it lacks.
+    every_cut : bool
+        Whether operators may be cut in ways that are not measured.
     mfile, start, drawing, export, taskgraph, output : Path or None
         Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
     overwrite : bool
@@ -55,6 +58,7 @@ class SearchRequest:
     settings: Settings
     semantics: Semantics
     gpu: str | None
+    every_cut: bool
     mfile: Path | None
     start: Path | None
     drawing: Path | None
@@ -91,7 +95,8 @@ def search_request(asked: Asked) -> SearchRequest:
     settings = _settings(topology, values)
     cluster = _cluster(topology, values)
     semantics = PRESETS[values["semantics"]]
-    if values["gpu"] is not None and values["mfile"] is not None:
+    every_cut = _every_cut(values["cuts"], semantics)
+    if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
     check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
     if values["network"] == "fair" and not semantics.fair_links:
@@ -104,7 +109,8 @@ def search_request(asked: Asked) -> SearchRequest:
         cluster=cluster,
         settings=settings,
         semantics=semantics,
-        gpu=None if values["mfile"] is not None else values["gpu"] or "a100",
+        gpu=values["gpu"] or (None if values["mfile"] is not None else "a100"),
+        every_cut=every_cut,
         mfile=values["mfile"],
         start=values["start_file"],
         drawing=drawing,
@@ -115,6 +121,13 @@ def search_request(asked: Asked) -> SearchRequest:
         arguments=_arguments(asked, drawing),
         warnings=(*unused_model_flags(asked.model, asked.model_given), *_warnings(values, given, semantics)),
     )
+
+
+def _every_cut(cuts: str | None, semantics: Semantics) -> bool:
+    """Whether operators may be cut in ways that are not measured: unless said otherwise, if shards are understood."""
+    if cuts == "all" and not semantics.shard_parameters:
+        raise FlexNetError("--cuts all needs --semantics corrected; the original knows cuts of the batch alone")
+    return semantics.shard_parameters and cuts != "measured"
 
 
 def _drawn(path: Path, values: dict[str, Any], given: Given) -> "Topology":

@@ -7,6 +7,7 @@ from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS, searched_
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
 from flexnet.commands.requests.types import FilePath, Name, Number, Segments, TopologyName, Whole
+from flexnet.cost.configs import CUTS
 from flexnet.cost.gpus import GPUS
 from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
@@ -68,7 +69,13 @@ SEARCH_FLAGS = [
         ["gpu", "--gpu"],
         type=Name(sorted(GPUS)),
         metavar="NAME",
-        help="GPU to estimate times for: {names} (default a100)",
+        help="GPU to estimate times for: {names} (default a100); with --mfile, of cuts that the file lacks",
+    ),
+    Flag(
+        ["cuts", "--cuts"],
+        type=Name(CUTS),
+        metavar="NAME",
+        help="ways to cut operators: all (default), with estimated times where none are measured; or measured",
     ),
     Flag(
         ["gpu_memory", "--gpu-memory"],

@@ -3,6 +3,7 @@
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
+from flexnet.cost.estimate import complete_table
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable
@@ -43,6 +44,8 @@ def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
 def read_costs(request: SearchRequest) -> CostTable:
     """Measured times from the file, or estimated ones; either hold all that the search starts from.
 
+    What other cuts take is estimated, if they are asked for.
+
     Raises
     ------
     FlexNetError
@@ -63,6 +66,8 @@ def read_costs(request: SearchRequest) -> CostTable:
             parameter_parallel=request.settings.parameter_parallel,
         )
     check_covers(table, graph)
+    if request.every_cut:
+        return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table
 
 

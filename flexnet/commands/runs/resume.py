@@ -160,6 +160,7 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
         {**request.settings.to_dict(), "budget": 0},
         request.semantics,
         request.gpu,
+        request.every_cut,
         *(path and path.absolute() for path in (request.export, request.taskgraph)),
     )
 
