@@ -21,7 +21,7 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 
-__all__ = ["complete_table", "estimate_entry", "gpu_of"]
+__all__ = ["complete_table", "estimate_entry", "gpu_of", "memory_of"]
 
 
 def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu: str | Gpu | None = None) -> CostTable:
@@ -93,6 +93,15 @@ def gpu_of(table: CostTable) -> Gpu | None:
     if not isinstance(name, str):
         return None
     return next((gpu for gpu in GPUS.values() if gpu.name in name.lower()), None)
+
+
+def memory_of(table: CostTable) -> float | None:
+    """Bytes of memory of the GPU that a table was made on or for, if its provenance tells."""
+    said = table.provenance.get("gpu_memory_bytes")
+    if isinstance(said, int | float) and said > 0:
+        return float(said)
+    gpu = gpu_of(table)
+    return None if gpu is None else gpu.memory_bytes
 
 
 class _Relative(NamedTuple):

@@ -7,16 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.cost.table import CostTable, Entry
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import aligned_split
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, Tensor
 from flexnet.model.operators import kind_of
 from flexnet.model.operators.kind import Window
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
+from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import Semantics
 
 __all__ = ["Problem", "make_problem"]
+
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,14 +64,29 @@ class Problem:
         )
 
 
-def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics) -> Problem:
+def make_problem(
+    graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics, *, optimizer: str = "sgd"
+) -> Problem:
     """Lay out ``graph`` and ``table`` for the kernels.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    table : CostTable
+        Its configs are those that can be searched; `flexnet.cost.estimate.complete_table` adds what was not measured.
+    cluster : Cluster
+    semantics : Semantics
+    optimizer : str
+        A name in `flexnet.plan.optimizers.OPTIMIZERS`: what it keeps of each weight that a part holds is added to the
+        memory of the part.
 
     Raises
     ------
     FlexNetError
-        If an operator is missing from the table or has no config that fits the cluster.
+        If an operator is missing from the table or has no config that fits the cluster, or the optimizer is unknown.
     """
+    if optimizer not in OPTIMIZERS:
+        raise FlexNetError(f"optimizer is {optimizer!r}; it must be {one_of(sorted(OPTIMIZERS))}")
     if table.n_server != cluster.n_server:
         raise FlexNetError(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
@@ -102,7 +119,13 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
         ),
         forward=np.array([entry.forward for entry in flat]),
         backward=np.array([entry.backward for entry in flat]),
-        memory=_ints([entry.memory for entry in flat]),
+        memory=_ints(
+            [
+                entry.memory + OPTIMIZERS[optimizer] * _weights_of_part(op, entry.degrees, semantics)
+                for op, entries in zip(graph.operators, candidates, strict=True)
+                for entry in entries
+            ]
+        ),
         weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
         weight_bytes=_ints([4 * op.weights[w].volume for op, w in weights]),  # always 4 B an element, as in 4.1
         weight_cut=_weight_cuts(weights, semantics),
@@ -161,6 +184,16 @@ def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
     if semantics.shard_parameters:
         return kind_of(op).input_split(op, i)
     return aligned_split(op, op.inputs[i].tensor)  # model.cc:798 cuts what a channel part of Linear needs whole
+
+
+def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics) -> int:
+    """Weights that a part holds."""
+    if not semantics.shard_parameters:
+        return sum(weight.volume for weight in op.weights)
+    return sum(
+        weight.volume // prod(degrees[k] for k in set(kind_of(op).weight_split(op, i)) if 0 <= k < len(degrees))
+        for i, weight in enumerate(op.weights)
+    )
 
 
 def _reach(op: Operator, i: int, semantics: Semantics) -> tuple[Window, ...]:

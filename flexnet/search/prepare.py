@@ -1,6 +1,7 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -133,6 +134,9 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
         strategies += [make_strategy(problem, configs) for configs in points.strategies]
         bound = points.bound
     fitting = [strategy for strategy in strategies if pricer.fits(strategy)]
+    if not fitting and start is None:
+        others = STARTS["dp"]().points(space, family, pricer.memory_limit, rng).strategies
+        fitting = [strategy for strategy in map(partial(make_strategy, problem), others) if pricer.fits(strategy)]
     if not fitting:
         pricer.require_memory(strategies[0])
     rebuild = rebuilder(problem, family) if family.follows_demand else None

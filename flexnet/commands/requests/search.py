@@ -8,6 +8,7 @@ from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_divides, searched_topologies
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, unused_model_flags
+from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
@@ -42,6 +43,10 @@ class SearchRequest:
         to estimate what it lacks.
     every_cut : bool
         Whether operators may be cut in ways that are not measured.
+    optimizer : str
+        A name in `flexnet.plan.optimizers.OPTIMIZERS`.
+    memory_open : bool
+        Whether the memory of a GPU is limited to what the measurement file says it has.
     mfile, start, drawing, export, taskgraph, output : Path or None
         Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
     overwrite : bool
@@ -59,6 +64,8 @@ class SearchRequest:
     semantics: Semantics
     gpu: str | None
     every_cut: bool
+    optimizer: str
+    memory_open: bool
     mfile: Path | None
     start: Path | None
     drawing: Path | None
@@ -92,7 +99,8 @@ def search_request(asked: Asked) -> SearchRequest:
         )
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
     topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
-    settings = _settings(topology, values)
+    gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
+    settings = _settings(topology, values, gpu if PRESETS[values["semantics"]].limit_memory else None)
     cluster = _cluster(topology, values)
     semantics = PRESETS[values["semantics"]]
     every_cut = _every_cut(values["cuts"], semantics)
@@ -109,8 +117,10 @@ def search_request(asked: Asked) -> SearchRequest:
         cluster=cluster,
         settings=settings,
         semantics=semantics,
-        gpu=values["gpu"] or (None if values["mfile"] is not None else "a100"),
+        gpu=gpu,
         every_cut=every_cut,
+        optimizer=values["optimizer"],
+        memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,
         mfile=values["mfile"],
         start=values["start_file"],
         drawing=drawing,
@@ -172,7 +182,10 @@ def _bytes_per_s(values: dict[str, Any], *flags: str) -> dict[str, float]:
     return {name: gbps_to_bytes_per_s(gbps) for name, gbps in given.items()}
 
 
-def _settings(topology: "str | Topology", values: dict[str, Any]) -> Settings:
+def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | None) -> Settings:
+    memory = GPUS[gpu].memory_bytes if gpu is not None else float("inf")
+    if values["gpu_memory"] is not None:
+        memory = values["gpu_memory"] * 1e9
     return Settings(
         topology=topology,
         budget=values["search_budget"] or 0,
@@ -182,7 +195,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any]) -> Settings:
         propagation=values["enable_propagation"],
         parameter_parallel=values["enable_parameter_parallel"],
         segment_bytes=values["segment_bytes"],
-        gpu_memory=None if values["gpu_memory"] is None else values["gpu_memory"] * 1e9,
+        gpu_memory=None if memory == float("inf") else memory,
         start=values["start"],
         network=values["network"],
     )

@@ -1,9 +1,11 @@
 """What a search reads: operator times, a starting strategy, a checkpoint; and the hashes that tell them from others."""
 
+from dataclasses import replace
+
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
-from flexnet.cost.estimate import complete_table
+from flexnet.cost.estimate import complete_table, memory_of
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable
@@ -18,7 +20,7 @@ from flexnet.search.alternate import State
 from flexnet.search.checkpoint import restore
 from flexnet.search.prepare import Prepared
 
-__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start"]
+__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start", "with_memory"]
 
 
 def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
@@ -69,6 +71,13 @@ def read_costs(request: SearchRequest) -> CostTable:
     if request.every_cut:
         return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table
+
+
+def with_memory(request: SearchRequest, table: CostTable) -> SearchRequest:
+    """The request with the memory that GPUs have by what the measurement file says of itself, unless it was told."""
+    if not request.memory_open:
+        return request
+    return replace(request, settings=replace(request.settings, gpu_memory=memory_of(table)))
 
 
 def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:

@@ -83,6 +83,7 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
         "latency_us": s_to_us(cluster.latency),
         "gpu": request.gpu,
         "cuts": "all" if request.every_cut else "measured",
+        "optimizer": request.optimizer,
         "semantics": asdict(request.semantics),
         "settings": request.settings.to_dict(),
     }

@@ -161,6 +161,7 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
         request.semantics,
         request.gpu,
         request.every_cut,
+        request.optimizer,
         *(path and path.absolute() for path in (request.export, request.taskgraph)),
     )
 
