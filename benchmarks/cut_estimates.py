@@ -58,7 +58,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="directory of the published measurement files")
     data = parser.parse_args().data
-    every = {name: errors(data, published) for name, published in published_measurements().items()}
+    every = {
+        name: errors(data, published)
+        for name, published in published_measurements().items()
+        if (data / f"{name}.json").exists()
+    }
     print(HEAD)
     for name, found in every.items():
         print(row(name, found))

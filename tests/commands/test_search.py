@@ -87,7 +87,9 @@ def test_memory_is_told_and_what_does_not_fit(tmp_path: Path, capsys: pytest.Cap
     assert run_json(tmp_path)["memory_gb"] > 32
     for more in ((), ("--gpu-memory", "32")):
         assert search(*words, *more) == 2
-        sentence = "a server has 32 GB; its largest operator, Embedding_101 (Embed_50000000x256), needs 102.4 GB, 70.4 GB"
+        sentence = (
+            "a server has 32 GB; its largest operator, Embedding_101 (Embed_50000000x256), needs 102.4 GB, 70.4 GB"
+        )
         assert sentence in capsys.readouterr().err
     assert search(*words, "--semantics", "original") == 0
     assert search(*words, "--gpu-memory", "110") == 0
