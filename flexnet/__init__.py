@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from flexnet.plan.task_graph import TaskGraph
     from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
     from flexnet.registry import Registry
-    from flexnet.search.alternate import Info, State
     from flexnet.search.candidates import Candidate
     from flexnet.search.driver import Progress
     from flexnet.search.find import find_plan
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from flexnet.search.settings import Settings
     from flexnet.search.starts import STARTS
     from flexnet.search.starts.start import Bound, Start, StartPoints
+    from flexnet.search.state import Info, State
     from flexnet.simulate import LINK_MODELS
     from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
     from flexnet.simulate.link_model import LinkModel, Timeline

@@ -19,9 +19,9 @@ from flexnet.model.zoo import MODELS
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.commands.runs.directory import RunFiles
     from flexnet.commands.runs.resume import Earlier
-    from flexnet.search.alternate import Info, State
     from flexnet.search.driver import Progress
     from flexnet.search.prepare import Prepared
+    from flexnet.search.state import Info, State
 
 __all__ = ["search"]
 
@@ -72,7 +72,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     """
     from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_start, with_memory
     from flexnet.plan.problem import make_problem
-    from flexnet.search.driver import drive
+    from flexnet.search.jobs import run
     from flexnet.search.opening import opening_lines
     from flexnet.search.prepare import prepare
 
@@ -83,7 +83,8 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
     ready = prepare(problem, request.settings, read_start(request, problem))
     state = ready.state if earlier is None else read_checkpoint(request, ready)
-    display = Display(request.settings.budget + 1, state.iteration)
+    budget = request.settings.budget
+    display = Display(None if budget is None else budget + 1, state.iteration)
     with interruptible() as stop:
         for line in request.warnings:
             warn(line)
@@ -94,7 +95,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
         files.begin()
         files.save_progress(ready, state, earlier.search_s if earlier else 0.0)
         watch = _Watch(files, ready, display, earlier)
-        outcome = drive(ready.search, ready.rng, state, request.settings.budget, observe=watch.observe, stop=stop)
+        outcome = run(ready, state, observe=watch.observe, stop=stop)
         watch.clear()
         found = ready.found(outcome, watch.earlier_s)
         problems = [*files.write(ready, outcome.state, found), *watch.problems]
@@ -133,9 +134,7 @@ class _Watch:
         """Look at the state after a proposal."""
         del info
         try:
-            self.display.show(
-                state.iteration, state.current.seconds, state.best.seconds, progress.proposals_per_s, progress.left_s
-            )
+            self.display.show(state.iteration, state.current.seconds, state.best.seconds, progress)
         except FlexNetError as error:  # a full disk or a closed terminal must not end a search that is under way
             self.problems.append(str(error))
         if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:

@@ -10,7 +10,6 @@ of the strategy.  Two rules for when:
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,56 +19,12 @@ from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Rebuild
 from flexnet.search.pricing import Price, Pricer
+from flexnet.search.state import Info, State
 
-__all__ = ["CoSearch", "Info", "State"]
+__all__ = ["CoSearch"]
 
 TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
 TOPOLOGY_PATIENCE = 50
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """What a step needs of the past.
-
-    Parameters
-    ----------
-    iteration : int
-        Proposals made so far.
-    last_reset : int
-        Iteration at which the current plan was last set back to the best.
-    current, best : Candidate
-    network : Network
-        The network the next proposal is priced on (the current plan's, unless the original's rules let it drift).
-    topology_current, topology_best : float
-        Times of the topology's own Metropolis test, seconds.
-    topology_unchanged : int
-        Proposals since that test last said "change".
-    elite : tuple of Candidate
-        Best distinct plans so far (`flexnet.search.candidates`); none where prices need no second look.
-    """
-
-    iteration: int
-    last_reset: int
-    current: Candidate
-    best: Candidate
-    network: Network
-    topology_current: float = np.inf
-    topology_best: float = np.inf
-    topology_unchanged: int = 0
-    elite: tuple[Candidate, ...] = ()
-
-
-class Info(NamedTuple):
-    """What happened in a step, for diagnosis only.
-
-    ``proposed`` is the time of the proposal in seconds, a value above the acceptance threshold if ``exact`` is False.
-    """
-
-    proposed: float
-    exact: bool
-    accepted: bool
-    improved: bool
-    rebuilt: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +57,10 @@ class CoSearch:
         if self.rebuild is not None and not self.pricer.problem.semantics.restore_topology:
             state, _ = self._reconsider(rng, state, plan, 0.0, force=False)
         return state
+
+    def over(self, state: State) -> bool:
+        """Never: only a budget ends this search."""
+        return False
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Info]:
         """One proposal."""

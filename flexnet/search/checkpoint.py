@@ -13,8 +13,8 @@ from flexnet.network.link_speeds import LinkSpeeds
 from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Strategy
-from flexnet.search.alternate import State
 from flexnet.search.candidates import Candidate
+from flexnet.search.state import State
 
 __all__ = ["checkpoint_json", "restore"]
 

@@ -6,23 +6,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexnet.search.alternate import CoSearch, Info, State
+from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate
+from flexnet.search.portfolio import Portfolio
+from flexnet.search.state import Info, State
 
 __all__ = ["Outcome", "Progress", "drive", "reset_span"]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a progress display may show; times in seconds."""
+    """What a progress display may show; times in seconds.
+
+    ``total`` proposals and ``limit`` seconds are the most there may be, infinite where there is no such limit.
+    """
 
     iteration: int
-    total: int
+    total: float
     current: float
     proposed: float
     exact: bool
     best: float
     elapsed: float
+    limit: float = float("inf")
 
     @property
     def proposals_per_s(self) -> float:
@@ -31,9 +37,15 @@ class Progress:
 
     @property
     def left_s(self) -> float:
-        """Expected time left."""
+        """Expected time left, infinite if nothing but a lack of gain ends the search."""
         speed = self.proposals_per_s
-        return (self.total - self.iteration) / speed if speed > 0 else float("inf")
+        by_proposals = (self.total - self.iteration) / speed if speed > 0 else float("inf")
+        return min(by_proposals, max(self.limit - self.elapsed, 0.0))
+
+    @property
+    def share(self) -> float:
+        """How much of the search is over at least, 0 to 1."""
+        return min(max(self.iteration / self.total, self.elapsed / self.limit), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,42 +73,54 @@ class Outcome:
         return self.state.best
 
 
-def reset_span(budget: int) -> int:
+def reset_span(budget: int | None) -> int:
     """Proposals between two resets to the best plan: a hundredth of the budget, 1 to 1000 (model.cc:2413).
 
-    >>> reset_span(5000), reset_span(0), reset_span(10**9)
-    (50, 1, 1000)
+    >>> reset_span(5000), reset_span(0), reset_span(10**9), reset_span(None)
+    (50, 1, 1000, 1000)
     """
-    return min(max(budget // 100, 1), 1000)
+    return 1000 if budget is None else min(max(budget // 100, 1), 1000)
 
 
 def drive(
-    search: CoSearch,
+    search: CoSearch | Portfolio,
     rng: np.random.Generator,
     state: State,
-    budget: int,
+    budget: int | None,
     *,
+    seconds: float | None = None,
     observe: Callable[[Progress, State, Info], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Make ``budget + 1`` proposals (as the original does), or fewer if ``stop()`` says so between two of them.
+    """Make ``budget + 1`` proposals (as the original does), or fewer if something ends the search before.
 
-    ``observe`` is called after every proposal.
+    Parameters
+    ----------
+    budget : int or None
+        None for no limit.
+    seconds : float, optional
+        No proposal is begun after so many.
+    observe : callable, optional
+        Called after every proposal.
+    stop : callable
+        Says between two proposals whether to stop; the search then counts as interrupted.
     """
-    total = budget + 1
+    total = float("inf") if budget is None else budget + 1
+    limit = float("inf") if seconds is None else seconds
     began = time.perf_counter()
     first = state.iteration
     improved_at = None
-    while state.iteration < total:
+    elapsed = 0.0
+    while state.iteration < total and elapsed < limit and not search.over(state):
         if stop():
             return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
         before, best = state.current.seconds, state.best.seconds
         state, info = search.step(rng, state)
         if state.best.seconds < best:
             improved_at = state.iteration
+        elapsed = time.perf_counter() - began
         if observe is not None:
-            elapsed = time.perf_counter() - began
             done = state.iteration - first
-            progress = Progress(done, total - first, before, info.proposed, info.exact, state.best.seconds, elapsed)
-            observe(progress, state, info)
+            best = state.best.seconds
+            observe(Progress(done, total - first, before, info.proposed, info.exact, best, elapsed, limit), state, info)
     return Outcome(state, time.perf_counter() - began, interrupted=False, improved_at=improved_at)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Configs
-from flexnet.search.alternate import Info, State
-from flexnet.search.driver import Progress, drive
+from flexnet.search.driver import Progress
 from flexnet.search.found import Found
+from flexnet.search.jobs import run
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
+from flexnet.search.state import Info, State
 
 __all__ = ["find_plan"]
 
@@ -37,4 +38,4 @@ def find_plan(
         If the topology cannot be built for this cluster, or the starting strategy does not fit.
     """
     ready = prepare(problem, settings, start)
-    return ready.found(drive(ready.search, ready.rng, ready.state, settings.budget, observe=observe))
+    return ready.found(run(ready, ready.state, observe=observe))

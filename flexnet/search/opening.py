@@ -21,8 +21,16 @@ def opening_lines(start: Plan, settings: Settings) -> list[str]:
         f"{settings.topology_name}{degree}, {gbps_text(start.network)} Gbps, {us_text(start.network)} us; "
         f"{problem.semantics.name} semantics",
         f"times {problem.table.origin}",
-        f"start {ms_text(start.seconds)}; {counted(settings.budget + 1, 'proposal')}, seed {settings.seed}",
+        f"start {ms_text(start.seconds)}; {_limits(settings)}, seed {settings.seed}",
     ]
+
+
+def _limits(settings: Settings) -> str:
+    """What ends the search."""
+    limits = [] if settings.budget is None else [counted(settings.budget + 1, "proposal")]
+    limits += [] if settings.time is None else [f"{settings.time:g} s"]
+    jobs = "" if settings.jobs == 1 else f", {settings.jobs} jobs"
+    return (" or ".join(limits) or "until nothing is gained") + jobs
 
 
 def has_degree(settings: Settings) -> bool:

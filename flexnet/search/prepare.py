@@ -1,7 +1,6 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -11,22 +10,24 @@ from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_strategy
-from flexnet.search.alternate import CoSearch, State
+from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose
 from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
-from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, make_mix
+from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import fixed_network, rebuilder
+from flexnet.search.networks import Rebuild, fixed_network, rebuilder
 from flexnet.search.plan import Plan
-from flexnet.search.pricing import Pricer
-from flexnet.search.settings import Settings
+from flexnet.search.portfolio import Portfolio
+from flexnet.search.pricing import EXACT_TASKS, Pricer
+from flexnet.search.settings import ALL_STARTS, Settings
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.start import Bound
+from flexnet.search.starts.start import Bound, StartPoints
+from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "is_mcmc", "prepare"]
 
 # Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic
 # programming is tried on as many as have this many tasks together.
@@ -42,7 +43,7 @@ class Prepared:
     ----------
     problem : Problem
     settings : Settings
-    search : CoSearch
+    search : CoSearch or Portfolio
     rng : numpy.random.Generator
         Where it is after the start.
     state : State
@@ -57,7 +58,7 @@ class Prepared:
 
     problem: Problem
     settings: Settings
-    search: CoSearch
+    search: CoSearch | Portfolio
     rng: np.random.Generator
     state: State
     start: Plan
@@ -119,46 +120,121 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     Raises
     ------
     FlexNetError
-        If the topology cannot be built for this cluster, or the starting strategy does not fit.
+        If the topology cannot be built for this cluster, the starting strategy does not fit, or the method is not one
+        for these semantics.
     """
     rng = np.random.default_rng(settings.seed)
     space = make_space(problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel)
-    mix = make_mix(space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
-    first = start if start is not None else data_parallel(rng, space)
     pricer = _pricer(problem, settings)
     family = _family(problem, settings)
-    kind, bound = STARTS[settings.start], None
-    strategies = [make_strategy(problem, first)]
-    if start is None:
-        points = kind().points(space, family, pricer.memory_limit, rng)
-        strategies += [make_strategy(problem, configs) for configs in points.strategies]
-        bound = points.bound
-    fitting = [strategy for strategy in strategies if pricer.fits(strategy)]
-    if not fitting and start is None:
-        others = STARTS["dp"]().points(space, family, pricer.memory_limit, rng).strategies
-        fitting = [strategy for strategy in map(partial(make_strategy, problem), others) if pricer.fits(strategy)]
-    if not fitting:
-        pricer.require_memory(strategies[0])
     rebuild = rebuilder(problem, family) if family.follows_demand else None
-    fixed = None if rebuild is not None else fixed_network(problem, family, rng)
-    search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
+    first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
+    laid_out = _Layout(problem, settings, space, pricer, family, rebuild, rng, first)
+    return laid_out.chain(start is not None) if is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
 
-    def begun(strategy: Strategy) -> State:
-        network = fixed if rebuild is None else rebuild(rng, pricer.demand(strategy))
-        assert network is not None
-        if not pricer.resolved:
-            pricer.set_resolution(strategy, network)
-        return search.init(rng, strategy, network)
 
-    state = min(map(begun, fitting), key=_seconds)
-    if bound is not None and rebuild is not None and pricer.demand(state.best.strategy).model_parallel.any():
-        n_network = min(PRICED_TASKS // len(pricer.tasks(state.best.strategy).kind), MOST_NETWORKS)
-        state = min([state, *(begun(state.best.strategy) for _ in range(n_network))], key=_seconds)
-    at = state.current
-    timeline = pricer.exact(at.strategy, at.network, at.directions)
-    begin = Plan(problem, at.strategy, at.network, timeline, at.directions)
-    name = "imported" if start is not None else kind.name
-    return Prepared(problem, settings, search, rng, state, begin, name, bound)
+def is_mcmc(problem: Problem, settings: Settings) -> bool:
+    """Whether strategies are searched by the original's chain.
+
+    Raises
+    ------
+    FlexNetError
+        If a portfolio is asked for under the original's semantics, whose networks drift.
+    """
+    if settings.method is None:
+        return not problem.semantics.restore_topology
+    if settings.method == "portfolio" and not problem.semantics.restore_topology:
+        raise FlexNetError(
+            f"method portfolio is not for {problem.semantics.name} semantics; use mcmc, or corrected semantics"
+        )
+    return settings.method == "mcmc"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A problem laid out for either method."""
+
+    problem: Problem
+    settings: Settings
+    space: MoveSpace
+    pricer: Pricer
+    family: TopologyFamily
+    rebuild: Rebuild | None
+    rng: np.random.Generator
+    first: Strategy
+
+    def chain(self, imported: bool) -> Prepared:
+        """The original's method: it begins with the fastest of all strategies of the start."""
+        settings, pricer, rng = self.settings, self.pricer, self.rng
+        mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
+        name = "data" if settings.start == ALL_STARTS else settings.start
+        strategies, bound = [self.first], None
+        if not imported:
+            points = self._points(name)
+            strategies, bound = [self.first, *map(self._strategy, points.strategies)], points.bound
+        fitting = self._fitting(strategies, imported)
+        fixed = None if self.rebuild is not None else fixed_network(self.problem, self.family, rng)
+        search = CoSearch(mix, pricer, self.rebuild, settings.alpha, reset_span(settings.budget))
+
+        def begun(strategy: Strategy) -> State:
+            network = fixed if self.rebuild is None else self.rebuild(rng, pricer.demand(strategy))
+            assert network is not None
+            if not pricer.resolved:
+                pricer.set_resolution(strategy, network)
+            return search.init(rng, strategy, network)
+
+        state = min(map(begun, fitting), key=_seconds)
+        best = state.best.strategy
+        if bound is not None and self.rebuild is not None and pricer.demand(best).model_parallel.any():
+            n_network = min(PRICED_TASKS // len(pricer.tasks(best).kind), MOST_NETWORKS)
+            state = min([state, *(begun(best) for _ in range(n_network))], key=_seconds)
+        return self._prepared(search, state, "imported" if imported else STARTS[name].name, bound)
+
+    def portfolio(self, imported: bool) -> Prepared:
+        """All starts, or an imported one alone, annealed in rounds."""
+        pricer, rng = self.pricer, self.rng
+        mix = make_mix(self.space, self.settings.moves or BLOCKS)
+        others: list[Strategy] = []
+        bound = None
+        if not imported:
+            names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
+            for points in map(self._points, names):
+                others += map(self._strategy, points.strategies)
+                bound = bound or points.bound
+        first, *fitting = self._fitting([self.first, *others], imported)
+        network = (
+            fixed_network(self.problem, self.family, rng)
+            if self.rebuild is None
+            else self.rebuild(rng, pricer.demand(first))
+        )
+        pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
+        pricer.set_resolution(first, network)
+        search = Portfolio(mix, pricer, self.rebuild)
+        state = search.init(rng, first, network, tuple(fitting))
+        name = "imported" if imported else STARTS["data"].name
+        return self._prepared(search, state, name, bound)
+
+    def _points(self, name: str) -> StartPoints:
+        return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)
+
+    def _strategy(self, given: Strategy | tuple[Config, ...]) -> Strategy:
+        return given if isinstance(given, Strategy) else make_strategy(self.problem, given)
+
+    def _fitting(self, strategies: list[Strategy], imported: bool) -> list[Strategy]:
+        """Those that fit into memory, or those of all starts that do; of which there must be one."""
+        fitting = [strategy for strategy in strategies if self.pricer.fits(strategy)]
+        if not fitting and not imported:
+            others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
+            fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
+        if not fitting:
+            self.pricer.require_memory(strategies[0])
+        return fitting
+
+    def _prepared(self, search: CoSearch | Portfolio, state: State, name: str, bound: Bound | None) -> Prepared:
+        at = state.current
+        timeline = self.pricer.exact(at.strategy, at.network, at.directions)
+        begin = Plan(self.problem, at.strategy, at.network, timeline, at.directions)
+        return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, bound)
 
 
 def _family(problem: Problem, settings: Settings) -> TopologyFamily:

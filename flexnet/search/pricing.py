@@ -19,7 +19,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import priced_links
 
-__all__ = ["Price", "Pricer"]
+__all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
 # Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off exact ones
 # and cost 5 (16 servers) to 100 times (128 servers) less; what is reported is exact, or within 0.2 % for large graphs.

@@ -13,9 +13,11 @@ if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
 
-__all__ = ["NETWORKS", "Settings"]
+__all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "Settings"]
 
 NETWORKS = ("fast", "fair")
+METHODS = ("portfolio", "mcmc")
+ALL_STARTS = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,18 @@ class Settings:
     topology : str, TopologyFamily or Topology
         A name in `flexnet.network.topologies.TOPOLOGIES`, which then has the degree of the cluster; a family with
         parameters of its own; or one topology that is given.
-    budget : int
-        Proposals (the original's ``--search-budget``; one more is made).
+    budget : int or None
+        Proposals (the original's ``--search-budget``; one more is made), shared out over the jobs; None for no limit.
+        A portfolio ends earlier when it gains no more.
+    time : float or None
+        Seconds after which no more proposals are made; None for no limit.
+    method : {"portfolio", "mcmc"} or None
+        How strategies are searched: `flexnet.search.portfolio`, or the original's chain (`flexnet.search.alternate`).
+        None: the portfolio with corrected semantics, the original's with its own.
+    jobs : int
+        Processes that search side by side; same seed and as many jobs, same plan.
     alpha : float
-        Inverse temperature per ms of iteration time.
+        Inverse temperature per ms of iteration time, of the original's method.
     seed : int
         Same seed, same plan.
     strided : bool
@@ -42,8 +52,9 @@ class Settings:
     gpu_memory : float or None
         Bytes per GPU; None for no limit.
     start : str
-        A name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism, ``dp`` for the best of what dynamic
-        programming finds and data parallelism.
+        ``all``, or a name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism alone, ``dp`` for what
+        dynamic programming finds, ``groups`` for groups of operators on groups of servers, each beside data
+        parallelism.  The original's method takes ``all`` for ``data``.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     moves : Mapping[str, float] or None
@@ -56,7 +67,7 @@ class Settings:
     """
 
     topology: "str | TopologyFamily | Topology"
-    budget: int = 0
+    budget: int | None = 0
     alpha: float = 1.0
     seed: int = 0
     strided: bool = False
@@ -64,17 +75,27 @@ class Settings:
     parameter_parallel: bool = False
     segment_bytes: int = 0
     gpu_memory: float | None = None
-    start: str = "data"
+    start: str = ALL_STARTS
     network: str = "fast"
     moves: Mapping[str, float] | None = None
+    time: float | None = None
+    method: str | None = None
+    jobs: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.topology, str):
             TOPOLOGIES.check(self.topology)
-        STARTS.check(self.start)
+        if self.start != ALL_STARTS:
+            STARTS.check(self.start)
+        if self.method not in (None, *METHODS):
+            raise FlexNetError(f"unknown method {self.method!r}; choose one of {', '.join(METHODS)}")
+        if self.time is not None and not 0 < self.time < float("inf"):
+            raise FlexNetError(f"the time is {self.time} s; it must be a finite number above 0")
+        if self.jobs < 1:
+            raise FlexNetError(f"the search has {self.jobs} jobs; it needs at least 1")
         if self.network not in NETWORKS:
             raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
-        if self.budget < 0:
+        if self.budget is not None and self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):
             raise FlexNetError(f"alpha is {self.alpha}; it must be a finite number, 0 or more")

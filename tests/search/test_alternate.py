@@ -8,10 +8,11 @@ from random_models import problem_of, tower
 
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
-from flexnet.search.alternate import TOPOLOGY_PATIENCE, CoSearch, State
+from flexnet.search.alternate import TOPOLOGY_PATIENCE, CoSearch
 from flexnet.search.prepare import prepare
 from flexnet.search.pricing import Price, Pricer
 from flexnet.search.settings import Settings
+from flexnet.search.state import State
 
 MS = 1e-3
 

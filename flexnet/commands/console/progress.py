@@ -8,7 +8,9 @@ from flexnet.commands.console.printing import printing, say
 from flexnet.units import duration_text, s_to_ms
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
+
+    from flexnet.search.driver import Progress
 
 __all__ = ["Display"]
 
@@ -21,21 +23,21 @@ class Display:
 
     Parameters
     ----------
-    total : int
-        Proposals of the whole search.
+    total : int or None
+        Proposals of the whole search, if that is known.
     done : int
         Proposals made before now.
     """
 
-    def __init__(self, total: int, done: int = 0) -> None:
+    def __init__(self, total: int | None, done: int = 0) -> None:
         self._total = total
         self._live = sys.stdout.isatty()
-        self._bar: Progress | None = None
+        self._bar: Bar | None = None
         self._shown_at = time.monotonic()
-        self._step = max(total // LINES, 1)
-        self._shown_step = done // self._step
+        self._step = max((total or 0) // LINES, 1)
+        self._shown_step = self._steps_of(done) if total is not None else 0
 
-    def show(self, iteration: int, current: float, best: float, speed: float, left: float) -> None:
+    def show(self, iteration: int, current: float, best: float, progress: "Progress") -> None:
         """Show the state after a proposal, if it is time to.
 
         Parameters
@@ -44,33 +46,38 @@ class Display:
             Proposals made.
         current, best : float
             Iteration times of the current and the best plan, seconds.
-        speed : float
-            Proposals/s.
-        left : float
-            Seconds left.
+        progress : Progress
+            Speed, and how much is over.
         """
-        if self._is_time(iteration):
+        if self._is_time(self._steps_of(iteration, progress)):
+            speed, left = progress.proposals_per_s, progress.left_s
             times = f"current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, {speed:.0f} proposals/s"
-            self._show(iteration, f"{times}, {duration_text(left)} left")
+            self._show(iteration, times + (f", {duration_text(left)} left" if left < float("inf") else ""))
 
     def show_step(self, n_done: int, what: str, left: float) -> None:
         """Show a step of something else, if it is time to: how many are done, what was, and seconds left."""
-        if self._is_time(n_done):
+        if self._is_time(self._steps_of(n_done)):
             self._show(n_done, f"{what}, {duration_text(left)} left")
 
-    def _is_time(self, n_done: int) -> bool:
+    def _steps_of(self, n_done: int, progress: "Progress | None" = None) -> int:
+        """Plain lines that are due: a tenth of the search each, or another whenever the proposals have doubled."""
+        if progress is not None and progress.limit < float("inf"):
+            return int(progress.share * LINES)
+        return n_done // self._step if self._total is not None else n_done.bit_length()
+
+    def _is_time(self, step: int) -> bool:
         if self._live:
             if time.monotonic() - self._shown_at < REFRESH_S:
                 return False
-        elif n_done // self._step == self._shown_step:
+        elif step == self._shown_step:
             return False
         self._shown_at = time.monotonic()
-        self._shown_step = n_done // self._step
+        self._shown_step = step
         return True
 
     def _show(self, n_done: int, text: str) -> None:
         if not self._live:
-            say(f"{n_done} of {self._total}: {text}")
+            say(f"{n_done} of {self._total}: {text}" if self._total is not None else f"{n_done}: {text}")
             return
         with printing():
             if self._bar is None:
@@ -85,7 +92,7 @@ class Display:
             self._bar = None
 
 
-def _bar(total: int) -> "Progress":
+def _bar(total: int | None) -> "Bar":
     """A line with a bar, which disappears when it is stopped."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

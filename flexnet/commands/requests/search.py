@@ -109,6 +109,10 @@ def search_request(asked: Asked) -> SearchRequest:
     check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
     if values["network"] == "fair" and not semantics.fair_links:
         raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
+    if values["semantics"] == "original" and values["method"] == "portfolio":
+        raise FlexNetError("--method portfolio needs --semantics corrected; with the original's, networks drift")
+    if values["jobs"] > 1 and _is_mcmc(values):
+        raise FlexNetError(f"--jobs {values['jobs']} needs --method portfolio; the original's method is one chain")
     if "--start" in given and values["start_file"] is not None:
         raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
     return SearchRequest(
@@ -188,7 +192,10 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
         memory = values["gpu_memory"] * 1e9
     return Settings(
         topology=topology,
-        budget=values["search_budget"] or 0,
+        budget=_budget(values),
+        time=values["time"],
+        method=values["method"],
+        jobs=values["jobs"],
         alpha=values["search_alpha"],
         seed=values["seed"],
         strided=values["net_opt"] == 1,
@@ -201,6 +208,17 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
     )
 
 
+def _is_mcmc(values: dict[str, Any]) -> bool:
+    """Whether the original's chain is meant."""
+    return bool((values["method"] or ("portfolio" if values["semantics"] == "corrected" else "mcmc")) == "mcmc")
+
+
+def _budget(values: dict[str, Any]) -> int | None:
+    """Proposals; without a number, one by the original's method, and as many as bring something in a portfolio."""
+    budget: int | None = values["search_budget"]
+    return 0 if budget is None and values["time"] is None and _is_mcmc(values) else budget
+
+
 def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> list[str]:
     """Sentences on flags that do nothing, or are missed."""
     warnings = []
@@ -208,7 +226,7 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if values["gpu_memory"] is not None and not semantics.limit_memory:
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
-    if "--search-budget" not in given:
+    if "--search-budget" not in given and values["time"] is None and _is_mcmc(values):
         warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
     if (values["export"], values["taskgraph"], values["output"]) == (None, None, None):
         warnings.append("the plan will be printed and not kept; -o DIR keeps it")

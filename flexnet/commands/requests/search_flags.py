@@ -12,7 +12,7 @@ from flexnet.cost.gpus import GPUS
 from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
-from flexnet.search.settings import NETWORKS
+from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS
 from flexnet.search.starts import STARTS
 
 __all__ = ["SEARCH_FLAGS", "parse_search"]
@@ -102,22 +102,41 @@ SEARCH_FLAGS = [
     switch(
         "enable_propagation",
         "--enable-propagation",
-        "a quarter of the proposals copy a config along the model's edges",
+        "a quarter of the proposals of --method mcmc copy a config along the model's edges",
     ),
     PARAMETER_PARALLEL,
     Flag(
         ["search_budget", "--search-budget", "--budget"],
         type=Whole(0, _MAX_BUDGET),
-        default=0,
         metavar="N",
-        help="proposals; one more is made, as in the original (default 0, with a warning)",
+        help="proposals; one more is made, as in the original (default: as many as bring something)",
+    ),
+    Flag(
+        ["time", "--time"],
+        type=Number(1e-3, 1e9, "seconds"),
+        metavar="S",
+        help="make no more proposals after S seconds (default: no limit)",
+    ),
+    Flag(
+        ["jobs", "--jobs"],
+        type=Whole(1, 256),
+        default=1,
+        metavar="N",
+        help="processes that search side by side; the plan depends on N (default 1)",
+    ),
+    Flag(
+        ["method", "--method"],
+        type=Name(METHODS),
+        metavar="NAME",
+        help="portfolio: many starts, annealed in rounds by moves of blocks (default), or mcmc: the original's chain, "
+        "which is the default with --semantics original",
     ),
     Flag(
         ["search_alpha", "--search-alpha", "--alpha"],
         type=Number(0.0, 1e12, "1/ms"),
         default=1.0,
         metavar="A",
-        help="inverse temperature of the search, per ms (default 1.0)",
+        help="inverse temperature of --method mcmc, per ms (default 1.0)",
     ),
     Flag(
         ["seed", "--seed"], type=Whole(0, MAX_INTEGER), default=0, metavar="N", help="same seed, same plan (default 0)"
@@ -145,10 +164,11 @@ SEARCH_FLAGS = [
     ),
     Flag(
         ["start", "--start"],
-        type=Name(STARTS),
-        default="data",
+        type=Name((ALL_STARTS, *STARTS)),
+        default=ALL_STARTS,
         metavar="NAME",
-        help="data: data parallelism (default), or dp: the best of dynamic programming and it",
+        help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
+        "programming, or groups of operators on groups of servers; --method mcmc takes all for data",
     ),
     Flag(
         ["start_file", "--import", "--import-strategy"],

@@ -11,7 +11,6 @@ from flexnet.commands.runs.record import RunRecord
 from flexnet.commands.runs.resume import is_run_of, read_earlier
 from flexnet.errors import FlexNetError
 from flexnet.files import check_writable, write_atomically
-from flexnet.search.alternate import State
 from flexnet.search.candidates import Candidate
 from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.found import Found
@@ -20,6 +19,7 @@ from flexnet.search.outputs.output import Output
 from flexnet.search.outputs.strategy import StrategyJson, StrategyText
 from flexnet.search.outputs.taskgraph import TaskGraphFbuf
 from flexnet.search.prepare import Prepared
+from flexnet.search.state import State
 from flexnet.units import s_to_ms
 
 __all__ = ["RunFiles", "one_writer"]

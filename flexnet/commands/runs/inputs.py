@@ -16,9 +16,9 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, configs_of, make_strategy, order_configs
 from flexnet.plan.strategy_file import read_strategy
-from flexnet.search.alternate import State
 from flexnet.search.checkpoint import restore
 from flexnet.search.prepare import Prepared
+from flexnet.search.state import State
 
 __all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start", "with_memory"]
 
@@ -116,9 +116,10 @@ def read_checkpoint(request: SearchRequest, ready: Prepared) -> State:
     state = restore(path, ready.rng)
     if not _fits(ready, state):
         raise FlexNetError(f"checkpoint {path} is not of the run its run.json describes; start the search again")
-    if state.iteration > request.settings.budget + 1:
+    budget = request.settings.budget
+    if budget is not None and state.iteration > budget + 1:
         raise FlexNetError(
-            f"--search-budget is {request.settings.budget}, but the run in {request.output} has made "
+            f"--search-budget is {budget}, but the run in {request.output} has made "
             f"{state.iteration} proposals; give at least {state.iteration - 1}"
         )
     return state

@@ -18,7 +18,7 @@ from flexnet.files import read_regular
 
 __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_request"]
 
-_MAY_DIFFER = ("--search-budget", "--resume", "--output")
+_MAY_DIFFER = ("--search-budget", "--time", "--resume", "--output")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
 
 
@@ -65,8 +65,9 @@ class Earlier:
 
     def repeats(self, request: SearchRequest) -> bool:
         """Whether the run has finished, and another one of its search would come out bit for bit the same."""
-        same_budget = parse_search(self.arguments).values["search_budget"] == request.settings.budget
-        return self.status == "finished" and self.versions == versions() and same_budget
+        same_budget = search_request(parse_search(self.arguments)).settings.budget == request.settings.budget
+        timed = request.settings.time is not None
+        return self.status == "finished" and self.versions == versions() and same_budget and not timed
 
 
 def read_earlier(directory: Path) -> Earlier:
@@ -131,7 +132,7 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     for flag, text in {**given, **asked.model_given}.items():
         if flag not in (*_MAY_DIFFER, *_HASHED) and _comparable(_request(old.model, {**flags, flag: text})) != before:
             raise _differs(flag, text, flags.get(flag), earlier)
-    now = {flag: given[flag] for flag in ("--search-budget", "--topology", *_HASHED) if flag in given}
+    now = {flag: given[flag] for flag in ("--search-budget", "--time", "--topology", *_HASHED) if flag in given}
     if "--mfile" in now and "--mfile" not in flags:
         raise _differs("--mfile", now["--mfile"], None, earlier)
     return _request(old.model, {**flags, **now, "--output": directory})
@@ -157,7 +158,7 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
     return (
         request.graph,
         request.cluster,
-        {**request.settings.to_dict(), "budget": 0},
+        {**request.settings.to_dict(), "budget": 0, "time": None},
         request.semantics,
         request.gpu,
         request.every_cut,

@@ -19,6 +19,10 @@ MOVES: "Registry[type[Move]]" = Registry(
     {
         "reconfigure": "flexnet.search.moves.reconfigure:Reconfigure",
         "propagate": "flexnet.search.moves.propagate:Propagate",
+        "recut": "flexnet.search.moves.recut:Recut",
+        "shift": "flexnet.search.moves.shift:Shift",
+        "swap": "flexnet.search.moves.swap:Swap",
+        "deal": "flexnet.search.moves.deal:Deal",
     },
 )
 """Moves by the name that `Settings.moves` takes."""

@@ -10,11 +10,21 @@ from flexnet.search.moves import MOVES
 from flexnet.search.moves.move import Move
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["PROPAGATING", "RECONFIGURING", "MoveMix", "make_mix"]
+__all__ = ["BLOCKS", "PROPAGATING", "RECONFIGURING", "MoveMix", "make_mix"]
 
 RECONFIGURING: Mapping[str, float] = {"reconfigure": 1.0}
 PROPAGATING: Mapping[str, float] = {"propagate": 0.25, "reconfigure": 0.75}  # model.h:315
-"""Shares of moves, without ``--enable-propagation`` and with it."""
+"""Shares of the original's moves, without ``--enable-propagation`` and with it."""
+
+BLOCKS: Mapping[str, float] = {
+    "recut": 0.62,
+    "shift": 0.1,
+    "swap": 0.1,
+    "deal": 0.08,
+    "propagate": 0.05,
+    "reconfigure": 0.05,
+}
+"""Shares of moves in a portfolio."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
+from flexnet.search.moves.blocks import Blocks, make_blocks
 
 __all__ = ["MoveSpace", "make_space"]
 
@@ -26,6 +27,8 @@ class MoveSpace:
         Degrees and number of parts of every candidate of every operator.
     neighbours : tuple of tuples of (int, int)
         Of every operator: producers, then consumers, each with the elements on the edge.
+    blocks : Blocks
+        Operators that are changed together.
     """
 
     problem: Problem
@@ -34,6 +37,7 @@ class MoveSpace:
     degrees: tuple[tuple[tuple[int, ...], ...], ...]
     parts: tuple[tuple[int, ...], ...]
     neighbours: tuple[tuple[tuple[int, int], ...], ...]
+    blocks: Blocks
 
     def random_config(self, rng: np.random.Generator, op: int) -> tuple[int, list[int]]:
         """A random candidate of one operator and servers for it (model.cc:589)."""
@@ -68,4 +72,5 @@ def make_space(problem: Problem, *, strided: bool, parameter_parallel: bool = Fa
         tuple(tuple(entry.degrees for entry in entries) for entries in problem.candidates),
         tuple(tuple(prod(entry.degrees) for entry in entries) for entries in problem.candidates),
         tuple(tuple(a + b) for a, b in zip(producers, consumers, strict=True)),
+        make_blocks(problem),
     )

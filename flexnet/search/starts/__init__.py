@@ -19,6 +19,7 @@ STARTS: "Registry[type[Start]]" = Registry(
     {
         "data": "flexnet.search.starts.data_parallel:DataParallel",
         "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
+        "groups": "flexnet.search.starts.groups:Groups",
     },
 )
 """Starts by the name that ``--start`` takes."""

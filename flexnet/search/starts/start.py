@@ -9,7 +9,7 @@ import numpy as np
 from flexnet.exact.frontier import FrontierPoint, frontier
 from flexnet.exact.terms import Terms
 from flexnet.network.family import TopologyFamily
-from flexnet.plan.strategy import Config
+from flexnet.plan.strategy import Config, Strategy
 from flexnet.search.moves.space import MoveSpace
 
 __all__ = ["Bound", "Start", "StartPoints"]
@@ -40,9 +40,9 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartPoints:
-    """Strategies beside data parallelism, each the config of every operator in model order; and what was proven."""
+    """Strategies beside data parallelism, as arrays or the config of every operator in model order; what was proven."""
 
-    strategies: tuple[tuple[Config, ...], ...]
+    strategies: tuple[Strategy | tuple[Config, ...], ...]
     bound: Bound | None = None
 
 

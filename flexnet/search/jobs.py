@@ -1,0 +1,183 @@
+"""Several chains of a portfolio in processes of their own, which tell each other of the best plan.
+
+Every process makes a fixed number of proposals at a time, from a state and a generator that it is given and gives back,
+so what comes out depends on the seed and the number of jobs alone.
+"""
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.driver import Outcome, Progress, drive
+from flexnet.search.portfolio import Portfolio
+from flexnet.search.prepare import Prepared
+from flexnet.search.state import Info, State
+
+__all__ = ["run", "turn_length"]
+
+TURN_TASKS = 500_000  # that a process simulates before it reports: some 0.2 s
+LONGEST_TURN = 500
+
+_search: Portfolio | None = None  # of a worker process
+
+
+def run(
+    ready: Prepared,
+    state: State,
+    *,
+    observe: Callable[[Progress, State, Info], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Search from ``state`` as the settings say, in one process or several.
+
+    Raises
+    ------
+    FlexNetError
+        If there are to be several, and the method is the original's or the system cannot fork.
+    """
+    settings = ready.settings
+    if settings.jobs == 1:
+        return drive(ready.search, ready.rng, state, settings.budget, seconds=settings.time, observe=observe, stop=stop)
+    if not isinstance(ready.search, Portfolio):
+        raise FlexNetError(f"method mcmc is one chain; it cannot be searched by {settings.jobs} jobs")
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise FlexNetError("several jobs need an operating system that can fork processes; use 1")
+    return _side_by_side(ready, ready.search, state, observe, stop)
+
+
+def turn_length(n_task: int) -> int:
+    """Proposals a process makes at a time, for plans of so many tasks.
+
+    >>> turn_length(1000), turn_length(25_000), turn_length(10**7)
+    (500, 20, 1)
+    """
+    return min(max(TURN_TASKS // max(n_task, 1), 1), LONGEST_TURN)
+
+
+def _side_by_side(
+    ready: Prepared,
+    search: Portfolio,
+    state: State,
+    observe: Callable[[Progress, State, Info], None] | None,
+    stop: Callable[[], bool],
+) -> Outcome:
+    settings, n = ready.settings, ready.settings.jobs
+    total = float("inf") if settings.budget is None else settings.budget + 1
+    limit = float("inf") if settings.time is None else settings.time
+    began = time.perf_counter()
+    chains = state.chains or _begin(ready, state, n)
+    first, improved_at, interrupted = state.iteration, None, False
+    length = turn_length(len(search.pricer.tasks(state.best.strategy).kind))
+    with _workers(search, n) as pool:
+        while state.iteration < total and not all(search.over(chain) for chain, _ in chains):
+            elapsed = time.perf_counter() - began
+            if elapsed >= limit:
+                break
+            if stop():
+                interrupted = True
+                break
+            most = _most(chains, length, total)
+            before = state
+            turns = pool.map(partial(_turn, seconds=limit - elapsed), chains, most)
+            chains = _exchanged(search, tuple(turns))
+            state = _merged(before, chains)
+            if state.best.seconds < before.best.seconds:
+                improved_at = state.iteration
+            if observe is not None:
+                done, at = state.iteration - first, state.current.seconds
+                elapsed = time.perf_counter() - began
+                best = state.best.seconds
+                observe(
+                    Progress(done, total - first, at, at, True, best, elapsed, limit),
+                    state,
+                    Info(at, True, False, best < before.best.seconds, False),
+                )
+    return Outcome(state, time.perf_counter() - began, interrupted=interrupted, improved_at=improved_at)
+
+
+def _begin(ready: Prepared, state: State, n: int) -> tuple[tuple[State, np.random.Generator], ...]:
+    """As many chains; the starts to be priced are dealt out among them."""
+    chains = []
+    for i in range(n):
+        schedule = state.schedule
+        assert schedule is not None
+        rng = ready.rng if i == 0 else np.random.default_rng([ready.settings.seed, i])
+        own = replace(state, schedule=replace(schedule, pending=schedule.pending[i::n]))
+        chains.append((own if i == 0 else replace(own, iteration=0), rng))
+    return tuple(chains)
+
+
+def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:
+    """How many proposals every chain makes next, all together no more than are left."""
+    left = total - sum(chain.iteration for chain, _ in chains)
+    most = []
+    for i, (chain, _) in enumerate(chains):
+        pending = len(chain.schedule.pending) if chain.schedule is not None else 0
+        share = -(-left // (len(chains) - i)) if left < float("inf") else float("inf")
+        n = int(min(max(length, pending), share))
+        left -= n
+        most.append(n)
+    return most
+
+
+def _turn(chain: tuple[State, np.random.Generator], most: int, seconds: float) -> tuple[State, np.random.Generator]:
+    """A turn of one chain, in a worker process."""
+    state, rng = chain
+    assert _search is not None
+    if most < 1:
+        return chain
+    limit = None if seconds == float("inf") else seconds
+    return drive(_search, rng, state, state.iteration + most - 1, seconds=limit).state, rng
+
+
+def _exchanged(
+    search: Portfolio, chains: tuple[tuple[State, np.random.Generator], ...]
+) -> tuple[tuple[State, np.random.Generator], ...]:
+    """Every chain is told of the best plan; before the first round, of all starts."""
+    found: list[Candidate] = [min((chain.best for chain, _ in chains), key=_seconds)]
+    if all(_has_not_begun(chain) for chain, _ in chains):
+        found += [plan for chain, _ in chains if chain.schedule is not None for plan in chain.schedule.pool]
+    return tuple((search.told(chain, found), rng) for chain, rng in chains)
+
+
+def _has_not_begun(state: State) -> bool:
+    schedule = state.schedule
+    return schedule is not None and not schedule.entrants and schedule.round == 0 and not schedule.pending
+
+
+def _merged(before: State, chains: tuple[tuple[State, np.random.Generator], ...]) -> State:
+    """What is shown and kept: the best plan of all chains, and the elite."""
+    best = min((chain.best for chain, _ in chains), key=_seconds)
+    elite = before.elite
+    for chain, _ in chains:
+        for plan in chain.elite:
+            elite = with_candidate(elite, plan)
+    ahead = min((chain for chain, _ in chains), key=lambda chain: chain.current.seconds)
+    return replace(ahead, iteration=sum(chain.iteration for chain, _ in chains), best=best, elite=elite, chains=chains)
+
+
+@contextmanager
+def _workers(search: Portfolio, n: int) -> Iterator[ProcessPoolExecutor]:
+    context = multiprocessing.get_context("fork")  # the search is inherited as it is
+    with ProcessPoolExecutor(n, mp_context=context, initializer=_start_worker, initargs=(search,)) as pool:
+        yield pool
+
+
+def _start_worker(search: Portfolio) -> None:
+    global _search
+    _search = search
+    for number in (signal.SIGINT, signal.SIGTERM):  # the first process answers them, and ends the others
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _seconds(plan: Candidate) -> float:
+    return plan.seconds

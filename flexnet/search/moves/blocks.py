@@ -1,0 +1,230 @@
+"""Blocks of operators that are changed together, and how they are cut and where they are put.
+
+One operator that is cut unlike its neighbours costs two reshuffles, so every path of single changes to a better plan
+climbs a wall; a block that is changed at once pays at its border alone.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.cost.shape_names import shape_name
+from flexnet.model.cutting import divisors
+from flexnet.model.graph import ModelGraph
+from flexnet.model.operators import kind_of
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Strategy
+
+__all__ = ["Blocks", "chains_of", "copy_of", "home", "make_blocks", "spread"]
+
+Ints = npt.NDArray[np.int64]
+Chain = tuple[int, ...]
+
+GROWTH = 0.25  # a connected run has 2 operators and, on the mean, 1 / GROWTH more
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What a problem's operators are as blocks, laid out once.
+
+    Parameters
+    ----------
+    problem : Problem
+    neighbours : tuple of tuple of int
+        Producers and consumers of every operator, ascending.
+    alike : tuple of tuple of int
+        Operators of equal shape, where there are several.
+    chains : tuple of tuple of int
+        The model as maximal chains: runs without a fork or a join inside.
+    branches : tuple of tuple of chains
+        Chains alike, operator by operator, where there are several: towers, tables, heads.
+    with_parts : tuple of Mapping[int, tuple of int]
+        Of every operator, its candidates by number of parts, those cut along the batch alone first.
+    whole : tuple of bool
+        Operators that are never cut.
+    """
+
+    problem: Problem
+    neighbours: tuple[tuple[int, ...], ...]
+    alike: tuple[tuple[int, ...], ...]
+    chains: tuple[Chain, ...]
+    branches: tuple[tuple[Chain, ...], ...]
+    with_parts: tuple[dict[int, tuple[int, ...]], ...]
+    whole: tuple[bool, ...]
+
+    def draw(self, rng: np.random.Generator) -> Chain:
+        """A block: one operator, a connected run, a chain, a span of the model, all of a shape, all branches alike."""
+        n_op, kind = len(self.whole), rng.random()
+        if kind < 0.15:
+            return (int(rng.integers(n_op)),)
+        if kind < 0.5:
+            return self._connected(rng, min(n_op, 2 + int(rng.geometric(GROWTH))))
+        if kind < 0.65:
+            return self.chains[int(rng.integers(len(self.chains)))]
+        if kind < 0.8 or not self.alike:
+            first, last = sorted(rng.integers(0, n_op, 2).tolist())
+            return tuple(range(first, last + 1))
+        if kind < 0.9:
+            return self.alike[int(rng.integers(len(self.alike)))]
+        if kind < 0.97 and self.branches:
+            branches = self.branches[int(rng.integers(len(self.branches)))]
+            return tuple(sorted(op for chain in branches for op in chain))
+        return tuple(range(n_op))
+
+    def servers(self, rng: np.random.Generator, strategy: Strategy, block: Chain) -> Ints:
+        """Servers for a block: those of a neighbour, so that nothing moves across that border; some of its own; others.
+
+        int64 (n,), in the order of parts; n divides the number of servers or is what some operator has.
+        """
+        n_server, how = self.problem.cluster.n_server, rng.random()
+        if how < 0.45:
+            inside = set(block)
+            outside = [op for member in block for op in self.neighbours[member] if op not in inside]
+            if outside:
+                return home(strategy, outside[int(rng.integers(len(outside)))])
+        own = home(strategy, block[int(rng.integers(len(block)))])
+        if how < 0.6:
+            return own
+        if how < 0.7 and len(own) > 1:
+            fewer = divisors(len(own), len(own) - 1)
+            n = fewer[int(rng.integers(len(fewer)))]
+            first = int(rng.integers(len(own) // n))
+            return own[first :: len(own) // n] if rng.random() < 0.5 else own[first * n : (first + 1) * n]
+        parts = divisors(n_server, n_server)
+        n = parts[int(rng.integers(len(parts)))]
+        return spread(n_server, n, int(rng.integers(n_server // n)), strided=rng.random() < 0.5)
+
+    def assign(
+        self, strategy: Strategy, op: int, servers: Ints, degrees: tuple[int, ...] | None, rng: np.random.Generator
+    ) -> None:
+        """Cut ``op`` over ``servers``, or evenly chosen ones of them if it cannot be cut into as many parts.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            Is written to.
+        op : int
+        servers : int64 (n,)
+        degrees : tuple of int or None
+            Wanted; None, or where the operator has no such candidate: along the batch if it can be.
+        rng : numpy.random.Generator
+            Chooses the server of an operator with a single part.
+        """
+        options = self.with_parts[op]
+        n = next((n for n in range(len(servers), 0, -1) if n in options), 0)
+        if not n:
+            n = min(options)
+            servers = np.arange(n)
+        choices = options[n]
+        entries = self.problem.candidates[op]
+        choice = next((i for i in choices if entries[i].degrees == degrees), choices[0])
+        if n < len(servers):
+            servers = servers[int(rng.integers(len(servers)))][None] if n == 1 else servers[:: len(servers) // n][:n]
+        strategy.choice[op] = choice
+        strategy.devices[op] = -1
+        strategy.devices[op, :n] = servers
+
+    def _connected(self, rng: np.random.Generator, size: int) -> Chain:
+        at = int(rng.integers(len(self.whole)))
+        block, border = {at}, list(self.neighbours[at])
+        while len(block) < size and border:
+            op = border.pop(int(rng.integers(len(border))))
+            if op not in block:
+                block.add(op)
+                border += [other for other in self.neighbours[op] if other not in block]
+        return tuple(sorted(block))
+
+
+def make_blocks(problem: Problem) -> Blocks:
+    """Lay out the blocks of a problem."""
+    graph = problem.graph
+    neighbours: list[set[int]] = [set() for _ in graph.operators]
+    for op in graph.operators:
+        for source in op.inputs:
+            if source.op is not None:
+                neighbours[op.index].add(source.op)
+                neighbours[source.op].add(op.index)
+    names = [shape_name(op) for op in graph.operators]
+    alike: dict[str, list[int]] = defaultdict(list)
+    for op in graph.operators:
+        alike[names[op.index]].append(op.index)
+    chains = chains_of(graph)
+    branches: dict[tuple[str, ...], list[Chain]] = defaultdict(list)
+    for chain in chains:
+        branches[tuple(names[op] for op in chain)].append(chain)
+    return Blocks(
+        problem,
+        tuple(tuple(sorted(others)) for others in neighbours),
+        tuple(tuple(ops) for ops in alike.values() if len(ops) > 1),
+        chains,
+        tuple(tuple(same) for same in branches.values() if len(same) > 1),
+        tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
+        tuple(kind_of(op).whole for op in graph.operators),
+    )
+
+
+def chains_of(graph: ModelGraph) -> tuple[Chain, ...]:
+    """The model as maximal chains: an operator follows in its producer's if that feeds it alone, and it reads no other.
+
+    >>> from flexnet.model.builder import GraphBuilder
+    >>> b = GraphBuilder("towers", batch_size=8)
+    >>> towers = [b.dense(b.dense(b.input(16), 4), 4) for _ in range(2)]
+    >>> _ = b.dense(b.concat(towers, axis=1), 2)
+    >>> chains_of(b.build())
+    ((0, 1), (2, 3), (4, 5))
+    """
+    consumers: list[set[int]] = [set() for _ in graph.operators]
+    for op in graph.operators:
+        for source in op.inputs:
+            if source.op is not None:
+                consumers[source.op].add(op.index)
+    chain_of: dict[int, list[int]] = {}
+    chains = []
+    for op in graph.operators:
+        producers = {source.op for source in op.inputs if source.op is not None}
+        before = next(iter(producers)) if len(producers) == 1 else None
+        if before is not None and len(consumers[before]) == 1:
+            chain = chain_of[before]
+        else:
+            chain = []
+            chains.append(chain)
+        chain.append(op.index)
+        chain_of[op.index] = chain
+    return tuple(map(tuple, chains))
+
+
+def home(strategy: Strategy, op: int) -> Ints:
+    """Servers of the parts of an operator, int64 (n_part,)."""
+    row = strategy.devices[op]
+    servers: Ints = row[row >= 0].copy()
+    return servers
+
+
+def copy_of(strategy: Strategy) -> Strategy:
+    """The strategy with arrays of its own."""
+    return Strategy(strategy.choice.copy(), strategy.devices.copy())
+
+
+def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:
+    """The ``place``-th of the ``n_server // n`` disjoint sets of ``n`` servers, evenly spread or side by side.
+
+    >>> spread(8, 2, 1, strided=True), spread(8, 2, 1, strided=False)
+    (array([1, 5]), array([2, 3]))
+    """
+    step = n_server // n
+    servers: Ints = place + step * np.arange(n) if strided else place * n + np.arange(n)
+    return servers
+
+
+def _with_parts(problem: Problem, op: int) -> dict[int, tuple[int, ...]]:
+    found: dict[int, dict[tuple[int, ...], int]] = defaultdict(dict)
+    for choice, entry in enumerate(problem.candidates[op]):
+        found[prod(entry.degrees)].setdefault(entry.degrees, choice)
+    rank = problem.graph.operators[op].rank
+    return {
+        parts: tuple(sorted(same.values(), key=lambda c: problem.candidates[op][c].degrees[rank - 1] != parts))
+        for parts, same in found.items()
+    }

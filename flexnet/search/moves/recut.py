@@ -1,0 +1,34 @@
+"""A block cut anew, on servers of its own choice."""
+
+import numpy as np
+
+from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.blocks import copy_of
+from flexnet.search.moves.move import Move
+
+__all__ = ["Recut"]
+
+ALONG_THE_BATCH = 0.6  # of the proposals; the others cut all operators of the block as one of them is, if they can be
+MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along with their block
+
+
+class Recut(Move):
+    """All operators of a block are cut into as many parts, on the same servers."""
+
+    def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
+        """A strategy with a block that is cut anew."""
+        blocks = self.space.blocks
+        block = blocks.draw(rng)
+        servers = blocks.servers(rng, strategy, block)
+        degrees = None
+        if rng.random() >= ALONG_THE_BATCH:
+            op = block[int(rng.integers(len(block)))]
+            choices = blocks.with_parts[op].get(len(servers), ())
+            if choices:
+                degrees = blocks.problem.candidates[op][choices[int(rng.integers(len(choices)))]].degrees
+        stay = len(block) > 1 and rng.random() >= MOVE_TABLES
+        changed = copy_of(strategy)
+        for op in block:
+            if not (stay and blocks.whole[op]):
+                blocks.assign(changed, op, servers, degrees, rng)
+        return changed

@@ -1,0 +1,212 @@
+"""A portfolio of starts, annealed in rounds of elimination: `Portfolio.init` and `Portfolio.step`, both pure.
+
+First every start is priced, on a network built for it.  Then come rounds.  A round anneals from the best plan and
+three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for four
+times as long, down to a temperature that is as good as descent.  What comes out joins the pool, and the next round is
+twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.
+Which plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the chain of
+proposals does not depend on how long the search may take, so one that goes on longer never finds a worse plan.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexnet.network.network import Network
+from flexnet.plan.strategy import Strategy
+from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.moves.mix import MoveMix
+from flexnet.search.networks import Rebuild
+from flexnet.search.pricing import Pricer
+from flexnet.search.state import Info, Schedule, State
+
+__all__ = ["Portfolio"]
+
+FIRST_SLOT = 150  # proposals of the first slot of the first round
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 4, 0.01, 0.0002))  # slots, length, temperature from, to
+POOL = 12
+REBUILT = 0.5  # of the proposals are priced on a network of their own too
+GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
+EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
+FADING = 0.998
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """A search over strategies and networks.
+
+    Parameters
+    ----------
+    moves : MoveMix
+    pricer : Pricer
+    rebuild : callable or None
+        Builds a network for a demand; None if the network is given and stays.
+    """
+
+    moves: MoveMix
+    pricer: Pricer
+    rebuild: Rebuild | None
+
+    def init(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, others: tuple[Strategy, ...]
+    ) -> State:
+        """Price the start that others are compared with; the ``others`` are priced by the first steps."""
+        price = self.pricer.price(rng, strategy, network)
+        first = Candidate(strategy, network, price.seconds, price.directions)
+        elite = (first,) if self.pricer.second_look else ()
+        schedule = Schedule(others, (first,), credit=(1.0,) * len(self.moves.moves))
+        return State(0, 0, first, first, network, elite=elite, schedule=schedule)
+
+    def over(self, state: State) -> bool:
+        """Whether two rounds in a row have gained next to nothing."""
+        return state.schedule is not None and state.schedule.stale >= 2
+
+    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Info]:
+        """One proposal: a start to be priced, or a change of the current plan."""
+        schedule = state.schedule
+        assert schedule is not None
+        if schedule.pending:
+            return self._price_start(rng, state, schedule)
+        if not schedule.entrants:
+            schedule = _with_entrants(rng, schedule)
+        if schedule.at == 0:
+            entrant = schedule.entrants[schedule.slot]
+            schedule = replace(schedule, slot_best=entrant)
+            state = replace(state, current=entrant, network=entrant.network)
+        current = state.current
+        which, strategy = self._propose(rng, current.strategy, schedule.credit)
+        limit = current.seconds * (1.0 - _temperature(schedule) * float(np.log(1.0 - rng.random())))
+        plan = current
+        accepted = improved = rebuilt = False
+        if strategy is not None:
+            plan, rebuilt = self._price(rng, strategy, current.network, limit)
+            accepted = plan.seconds <= limit
+        if accepted:
+            state, improved = self._take(state, plan)
+            assert schedule.slot_best is not None
+            if plan.seconds < schedule.slot_best.seconds:
+                schedule = replace(schedule, slot_best=plan)
+        worth = 1.0 if plan.seconds < current.seconds * (1 - 1e-6) else 0.0
+        credit = tuple(c * FADING + worth * (k == which) for k, c in enumerate(schedule.credit))
+        schedule = _after_proposal(replace(schedule, at=schedule.at + 1, credit=credit), state.best)
+        state = replace(state, iteration=state.iteration + 1, schedule=schedule)
+        return state, Info(plan.seconds, accepted or plan is current, accepted, improved, rebuilt)
+
+    def told(self, state: State, plans: list[Candidate]) -> State:
+        """The state of a search that has been told of plans which others found; they join its pool."""
+        schedule = state.schedule
+        assert schedule is not None
+        pool, best, elite = schedule.pool, state.best, state.elite
+        for plan in plans:
+            pool = _pooled(pool, plan)
+            best = plan if plan.seconds < best.seconds else best
+            elite = with_candidate(elite, plan) if self.pricer.second_look else elite
+        before = schedule.before if schedule.entrants else pool[0].seconds
+        return replace(state, best=best, elite=elite, schedule=replace(schedule, pool=pool, before=before))
+
+    def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
+        strategy, *pending = schedule.pending
+        network = state.network if self.rebuild is None else self.rebuild(rng, self.pricer.demand(strategy))
+        price = self.pricer.price(rng, strategy, network)
+        plan = Candidate(strategy, network, price.seconds, price.directions)
+        improved = price.exact and plan.seconds < state.best.seconds
+        if price.exact:
+            schedule = replace(schedule, pool=_pooled(schedule.pool, plan))
+        schedule = replace(schedule, pending=tuple(pending), before=schedule.pool[0].seconds)
+        if price.exact and self.pricer.second_look:
+            state = replace(state, elite=with_candidate(state.elite, plan))
+        best = plan if improved else state.best
+        state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)
+        return state, Info(plan.seconds, price.exact, False, improved, self.rebuild is not None)
+
+    def _propose(
+        self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
+    ) -> tuple[int, Strategy | None]:
+        """A move by its share, or by what it has brought; and which it was."""
+        shares = np.array([share for _, share in self.moves.moves])
+        if rng.random() >= EXPLORE:
+            shares = shares * (np.array(credit) + 1.0)
+        ends = np.cumsum(shares)
+        which = min(int(np.searchsorted(ends, rng.random() * ends[-1], side="right")), len(ends) - 1)
+        return which, self.moves.moves[which][0].propose(rng, strategy)
+
+    def _price(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float
+    ) -> tuple[Candidate, bool]:
+        """The faster of the strategy on the network there is and, at times, on one built for it."""
+        price = self.pricer.price(rng, strategy, network, limit)
+        plan = Candidate(strategy, network, price.seconds, price.directions)
+        if self.rebuild is None or rng.random() >= REBUILT:
+            return plan, False
+        own = self.rebuild(rng, self.pricer.demand(strategy))
+        price = self.pricer.price(rng, strategy, own, min(limit, plan.seconds))
+        if price.seconds < plan.seconds:
+            return Candidate(strategy, own, price.seconds, price.directions), True
+        return plan, False
+
+    def _take(self, state: State, plan: Candidate) -> tuple[State, bool]:
+        """Go on from a plan; whether it is the best so far."""
+        improved = plan.seconds < state.best.seconds
+        elite = with_candidate(state.elite, plan) if self.pricer.second_look else state.elite
+        best = plan if improved else state.best
+        return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
+
+
+def _temperature(schedule: Schedule) -> float:
+    """Of the next proposal, as a share of the current time: falls geometrically over its slot."""
+    _, length, hot, cold = STAGES[schedule.stage]
+    return float(hot * (cold / hot) ** (schedule.at / _slot_length(schedule.round, length)))
+
+
+def _slot_length(round_: int, length: int) -> int:
+    return FIRST_SLOT * length << round_
+
+
+def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
+    """Begin a round: the best plan of the pool, and others, the faster the likelier."""
+    pool = schedule.pool
+    n = min(STAGES[0][0], len(pool))
+    weights = np.array([(plan.seconds / pool[0].seconds) ** -8 for plan in pool[1:]])
+    others: list[int] = []
+    if n > 1:
+        others = sorted((rng.choice(len(pool) - 1, n - 1, replace=False, p=weights / weights.sum()) + 1).tolist())
+    return replace(schedule, entrants=(pool[0], *(pool[i] for i in others)))
+
+
+def _after_proposal(schedule: Schedule, best: Candidate) -> Schedule:
+    """Go on to the next slot, stage or round if it is time to."""
+    length = STAGES[schedule.stage][1]
+    if schedule.at < _slot_length(schedule.round, length):
+        return schedule
+    assert schedule.slot_best is not None
+    results = (*schedule.results, schedule.slot_best)
+    schedule = replace(schedule, at=0, slot=schedule.slot + 1, results=results, slot_best=None)
+    if schedule.slot < len(schedule.entrants):
+        return schedule
+    ranked = tuple(sorted(results, key=_seconds))
+    pool = schedule.pool
+    for plan in results:
+        pool = _pooled(pool, plan)
+    schedule = replace(schedule, pool=pool, slot=0, results=(), stage=schedule.stage + 1)
+    if schedule.stage < len(STAGES):
+        return replace(schedule, entrants=ranked[: STAGES[schedule.stage][0]])
+    gained = best.seconds < schedule.before * (1 - GAIN)
+    return replace(
+        schedule,
+        stage=0,
+        entrants=(),
+        round=schedule.round + 1,
+        before=best.seconds,
+        stale=0 if gained else schedule.stale + 1,
+    )
+
+
+def _pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+    """The pool with another plan; of plans that take as long, to a millionth, the first stays."""
+    if not np.isfinite(plan.seconds) or any(abs(one.seconds - plan.seconds) <= 1e-6 * plan.seconds for one in pool):
+        return pool
+    return tuple(sorted((*pool, plan), key=_seconds))[:POOL]
+
+
+def _seconds(plan: Candidate) -> float:
+    return plan.seconds

@@ -1,0 +1,56 @@
+"""Groups of operators on groups of servers.
+
+Branches alike (towers, tables, heads) are dealt out over disjoint sets of servers, and all other operators are cut over
+as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they lie side by
+side, and how many the rest has.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.model.cutting import divisors
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.strategy import Strategy, make_strategy
+from flexnet.search.moves.blocks import copy_of, spread
+from flexnet.search.moves.deal import deal_out
+from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.start import Start, StartPoints
+
+__all__ = ["Groups"]
+
+MOST = 120  # strategies; fewer kinds of branches are dealt out where there would be more
+
+
+class Groups(Start):
+    """Branches dealt out over sets of servers, the rest cut over all or fewer."""
+
+    name: ClassVar[str] = "groups"
+
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """The combinations, those of the largest branches first."""
+        blocks, n_server = space.blocks, space.problem.cluster.n_server
+        parts = divisors(n_server, n_server)
+        base = make_strategy(space.problem, data_parallel(rng, space))
+        found: list[Strategy] = []
+        for rest in parts:
+            strategy = copy_of(base)
+            for op, whole in enumerate(blocks.whole):
+                if not whole:
+                    blocks.assign(strategy, op, spread(n_server, rest, 0, strided=True), None, rng)
+            found.append(strategy)
+        narrow = list(found)
+        heaviest = sorted(blocks.branches, key=lambda same: -sum(map(len, same)))
+        for branches in heaviest:
+            if len(found) + 2 * len(parts) ** 2 > MOST:
+                break
+            for n in parts:
+                for strided in (False, True):
+                    for strategy in narrow:
+                        dealt = copy_of(strategy)
+                        deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
+                        found.append(dealt)
+        return StartPoints(tuple(found))

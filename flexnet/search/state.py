@@ -1,0 +1,103 @@
+"""What a step of a search needs of the past, and what it tells of itself."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from flexnet.network.network import Network
+from flexnet.plan.strategy import Strategy
+from flexnet.search.candidates import Candidate
+
+__all__ = ["Info", "Schedule", "State"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Where a portfolio search stands; see `flexnet.search.portfolio`.
+
+    Parameters
+    ----------
+    pending : tuple of Strategy
+        Starts that are still to be priced.
+    pool : tuple of Candidate
+        Plans that are annealed from, fastest first.
+    round, stage, slot, at : int
+        Rounds that are over; stages of this one, slots of this stage, and proposals of this slot.
+    entrants : tuple of Candidate
+        What the slots of this stage begin with.
+    results : tuple of Candidate
+        What the slots of this stage that are over found.
+    slot_best : Candidate or None
+        The best of this slot.
+    before : float
+        Seconds of the best plan when this round began.
+    stale : int
+        Rounds in a row that gained next to nothing.
+    credit : tuple of float
+        What every move has brought lately.
+    """
+
+    pending: tuple[Strategy, ...]
+    pool: tuple[Candidate, ...] = ()
+    round: int = 0
+    stage: int = 0
+    slot: int = 0
+    at: int = 0
+    entrants: tuple[Candidate, ...] = ()
+    results: tuple[Candidate, ...] = ()
+    slot_best: Candidate | None = None
+    before: float = np.inf
+    stale: int = 0
+    credit: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a step needs of the past.
+
+    Parameters
+    ----------
+    iteration : int
+        Proposals made so far.
+    last_reset : int
+        Iteration at which the current plan was last set back to the best.
+    current, best : Candidate
+    network : Network
+        The network the next proposal is priced on (the current plan's, unless the original's rules let it drift).
+    topology_current, topology_best : float
+        Times of the topology's own Metropolis test, seconds.
+    topology_unchanged : int
+        Proposals since that test last said "change".
+    elite : tuple of Candidate
+        Best distinct plans so far (`flexnet.search.candidates`); none where prices need no second look.
+    schedule : Schedule or None
+        Of a portfolio search.
+    chains : tuple of (State, numpy.random.Generator)
+        Of a search in several jobs, what every one stands at; the rest is then what they have found together.
+    """
+
+    iteration: int
+    last_reset: int
+    current: Candidate
+    best: Candidate
+    network: Network
+    topology_current: float = np.inf
+    topology_best: float = np.inf
+    topology_unchanged: int = 0
+    elite: tuple[Candidate, ...] = ()
+    schedule: Schedule | None = None
+    chains: "tuple[tuple[State, np.random.Generator], ...]" = ()
+
+
+class Info(NamedTuple):
+    """What happened in a step, for diagnosis only.
+
+    ``proposed`` is the time of the proposal in seconds, a value above the acceptance threshold if ``exact`` is False.
+    """
+
+    proposed: float
+    exact: bool
+    accepted: bool
+    improved: bool
+    rebuilt: bool
