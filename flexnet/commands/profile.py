@@ -48,6 +48,7 @@ def _estimate(request: ProfileRequest, command_line: list[str]) -> int:
         parameter_parallel=cuts.parameter_parallel,
         attribute_parallel=cuts.attribute_parallel,
         max_local=cuts.max_local,
+        every=cuts.every,
     )
     write_measurement(request.output, table, provenance=_provenance(request, command_line))
     n_config = sum(map(len, table.entries.values()))
@@ -153,6 +154,7 @@ def _identity(request: ProfileRequest) -> dict[str, object]:
         "big_gpu": cuts.big_gpu,
         "parameter_parallel": cuts.parameter_parallel,
         "attribute_parallel": cuts.attribute_parallel,
+        "cuts": "all" if cuts.every else "batch",
         "max_local": cuts.max_local,
         "time_cap_s": request.time_cap,
     }

@@ -70,7 +70,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     FlexNetError
         If an input is wrong, which is known before the search starts, or some output could not be written.
     """
-    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_start
+    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_start, with_memory
     from flexnet.plan.problem import make_problem
     from flexnet.search.jobs import run
     from flexnet.search.opening import opening_lines
@@ -78,8 +78,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
 
     files.check(resumed=earlier is not None)
     table = read_costs(request)
-    files.record.source, files.record.estimated = table.source, table.estimated
-    problem = make_problem(request.graph, table, request.cluster, request.semantics)
+    request = with_memory(request, table)
+    files.record.request, files.record.source, files.record.estimated = request, table.source, table.estimated
+    problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
     ready = prepare(problem, request.settings, read_start(request, problem))
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     budget = request.settings.budget

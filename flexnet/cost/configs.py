@@ -1,18 +1,25 @@
-"""Which configs of an operator a profiler measures: the search space of an operator.
+"""Which configs of an operator a profiler measures, and which a search may choose: the search space of an operator.
 
 Reference: model.cc:2306:measure_all and the ``measure_operator_cost`` functions of FlexFlow's ops/*.cu, which
 refuse tensors their libraries cannot handle.  What holds for a kind of operator alone, the kind says
 (`flexnet.model.operators.kind.OperatorKind`).
 """
 
-from math import prod
+from collections.abc import Mapping
+from math import gcd, prod
 
 from flexnet.errors import FlexNetError
 from flexnet.model.cutting import divisors
 from flexnet.model.graph import Operator, Tensor
 from flexnet.model.operators import kind_of
 
-__all__ = ["measured_degrees", "why_not_measured"]
+__all__ = ["CUTS", "every_degrees", "measured_degrees", "why_not_measured"]
+
+CUTS = ("all", "measured")
+"""Which configs a search may choose: those of `every_degrees`, or those that its table has."""
+
+FEW = 32
+"""Configs of an operator of which all are candidates; of more, those that cut two dimensions at most."""
 
 
 def measured_degrees(
@@ -89,6 +96,56 @@ def measured_degrees(
         and _too_large(op, degree * gpus * prod(cut)) is None
     ]
     return sorted(found, key=lambda degrees: (prod(degrees), degrees))
+
+
+def every_degrees(op: Operator, *, n_server: int, big_gpu: int) -> list[tuple[int, ...]]:
+    """Configs of ``op`` along all that its kind allows (`OperatorKind.axes`), ascending in parts.
+
+    Parameters
+    ----------
+    op : Operator
+    n_server : int
+        Most parts.
+    big_gpu : int
+        GPUs of a server acting as one.  They share a part's batch, which they must divide if they divide that of the
+        model.
+
+    Returns
+    -------
+    list of tuple of int
+        Degrees per dimension of output 0, innermost first, batch last, and behind them that of a reduction if it is
+        above 1.  All that divide their sizes if these are at most `FEW`; else those that cut two dimensions at most.
+
+    Examples
+    --------
+    >>> from flexnet.model.builder import GraphBuilder
+    >>> b = GraphBuilder("mlp", batch_size=24)
+    >>> x = b.dense(b.input(3), 4)
+    >>> every_degrees(b.build().operators[0], n_server=3, big_gpu=0)
+    [(1, 1), (1, 2), (2, 1), (1, 1, 3), (1, 3)]
+    """
+    sizes = dict(kind_of(op).cut_sizes(op))
+    batch = op.rank - 1
+    if batch in sizes:
+        sizes[batch] //= gcd(sizes[batch], max(big_gpu, 1))
+    found = _products(sizes, n_server)
+    if len(found) > FEW:
+        found = [cut for cut in found if len(cut) <= 2]
+    configs = []
+    for cut in found:
+        degrees = [1] * (op.rank + 1)
+        for k, degree in cut.items():
+            degrees[k] = degree
+        configs.append(tuple(degrees if degrees[-1] > 1 else degrees[:-1]))
+    return sorted(configs, key=lambda degrees: (prod(degrees), degrees))
+
+
+def _products(sizes: Mapping[int, int], most: int) -> list[dict[int, int]]:
+    """Degrees above 1 of some dimensions, each a divisor of the dimension's size, with at most so many parts."""
+    found: list[dict[int, int]] = [{}]
+    for k, size in sizes.items():
+        found += [{**cut, k: n} for cut in found for n in divisors(size, most // prod(cut.values())) if n > 1]
+    return found
 
 
 def why_not_measured(op: Operator, *, n_server: int, big_gpu: int, max_local: int | None = None) -> str:

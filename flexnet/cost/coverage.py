@@ -43,16 +43,18 @@ def check_covers(table: CostTable, graph: ModelGraph) -> None:
 
 def _check_config(table: CostTable, op: Operator, entry: Entry) -> None:
     config = config_text(entry.degrees)
-    if len(entry.degrees) != op.rank:
+    sizes = kind_of(op).cut_sizes(op)
+    reduced = op.rank in sizes and len(entry.degrees) == op.rank + 1 and entry.degrees[-1] > 1
+    if len(entry.degrees) != op.rank and not reduced:
         raise FlexNetError(
             f"{table.source}: config {config} of {op.key} cuts {len(entry.degrees)} dimensions; "
             f"operator {op.name} has {op.rank}"
         )
     if prod(entry.degrees) > table.n_server:
         return  # more parts than servers: no search can choose it
-    for k, (size, degree) in enumerate(zip(op.outputs[0].dims, entry.degrees, strict=True)):
+    for k, (size, degree) in enumerate(zip((*op.outputs[0].dims, sizes.get(op.rank, 1)), entry.degrees, strict=False)):
         if size % degree:
-            where = "batch" if k == op.rank - 1 else f"dimension {k}"
+            where = {op.rank - 1: "batch", op.rank: "input channels"}.get(k, f"dimension {k}")
             raise FlexNetError(
                 f"{table.source}: config {config} of {op.key} cuts the {where} of operator {op.name}, "
                 f"{size}, into {degree} pieces; the degree must divide it"

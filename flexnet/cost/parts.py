@@ -30,7 +30,9 @@ def part_of(op: Operator, degrees: tuple[int, ...], big_gpu: int) -> Operator:
     kind = kind_of(op)
     if kind.whole:
         return op
-    return kind.part(op, (*degrees[:-1], degrees[-1] * _gpus_used(op, degrees[-1], big_gpu)))
+    batch = op.rank - 1
+    used = _gpus_used(op, degrees[batch], big_gpu)
+    return kind.part(op, (*degrees[:batch], degrees[batch] * used, *degrees[batch + 1 :]))
 
 
 def largest_piece(op: Operator, parts: int) -> Operator:

@@ -75,6 +75,7 @@ def roofline_table(
     parameter_parallel: bool = False,
     attribute_parallel: bool = False,
     max_local: int | None = None,
+    every: bool = False,
     efficiency: Efficiency = EFFICIENCY,
 ) -> CostTable:
     """Estimate what a profiler would measure for ``graph``.
@@ -86,6 +87,8 @@ def roofline_table(
         A name in `flexnet.cost.gpus.GPUS`.
     n_server, big_gpu, parameter_parallel, attribute_parallel, max_local
         As in `flexnet.cost.configs.measured_degrees`, which says what configs are in the table.
+    every : bool
+        Those of `flexnet.cost.configs.every_degrees` too, by shape; the original's names have none of them.
     efficiency : Efficiency
 
     Returns
@@ -111,7 +114,7 @@ def roofline_table(
     ignored ``big_gpu`` here, so its channel-split times do not compare with the others).
     """
     found = find_gpu(gpu)
-    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every)
     shapes = plan_shapes(graph, cuts)
     by_key, by_shape = tables_of(
         shapes,

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 
-from flexnet.cost.configs import measured_degrees, why_not_measured
+from flexnet.cost.configs import every_degrees, measured_degrees, why_not_measured
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import Entry
 from flexnet.errors import FlexNetError, counted
@@ -24,9 +25,18 @@ class Cuts:
     parameter_parallel: bool = False
     attribute_parallel: bool = False
     max_local: int | None = None
+    every: bool = False
 
     def degrees(self, op: Operator) -> list[tuple[int, ...]]:
-        """Configs of ``op`` that are measured."""
+        """Configs of ``op`` that are measured, ascending in parts: with ``every`` those of `every_degrees` too."""
+        found = self.plain_degrees(op)
+        if self.every:
+            more = every_degrees(op, n_server=self.n_server, big_gpu=self.big_gpu)
+            found = sorted({*found, *more}, key=lambda degrees: (prod(degrees), degrees))
+        return found
+
+    def plain_degrees(self, op: Operator) -> list[tuple[int, ...]]:
+        """Configs of ``op`` that the original's programs can read."""
         return measured_degrees(
             op,
             n_server=self.n_server,
@@ -78,7 +88,8 @@ def plan_shapes(graph: ModelGraph, cuts: Cuts) -> tuple[Shape, ...]:
         degrees = cuts.degrees(op)
         key_degrees = None
         if op is same_key[0]:
-            key_degrees = tuple(d for d in degrees if all(_divides(other, d) for other in same_key))
+            plain = cuts.plain_degrees(op)
+            key_degrees = tuple(d for d in plain if all(_divides(other, d) for other in same_key))
             _check_start(
                 [*(o for o in same_key if not _divides(o, batch_degrees(o.rank, cuts.n_server))), *same_key],
                 key_degrees,

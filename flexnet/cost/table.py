@@ -21,17 +21,20 @@ class Entry:
     Parameters
     ----------
     degrees : tuple[int, ...]
-        Pieces per dimension of output 0, innermost first, batch last.
+        Pieces per dimension of output 0, innermost first, batch last; behind it that of a reduction, if it is above 1.
     forward, backward : float
         Run time of one part on one device, seconds.
     memory : int
         Bytes one part needs on one GPU.
+    estimated : bool
+        Estimated from another config of the operator (`flexnet.cost.estimate`).
     """
 
     degrees: tuple[int, ...]
     forward: float
     backward: float
     memory: int
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.kernels import pair_bytes
 from flexnet.exact.tables import CostTables
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
@@ -90,11 +91,12 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     for op, at in enumerate(flat):
         sent, all_sent = np.zeros(len(at)), np.zeros(len(at))
         for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]):
-            dim = arrays.weight_shard_dim[w]
-            shards = arrays.degrees[at, dim] if dim >= 0 else np.ones(len(at), np.int64)
-            members = arrays.parts[at] // shards
+            cut, reduction = arrays.weight_cut[w], arrays.rank[op]
+            shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
+            groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]
+            members = arrays.parts[at] // groups
             sent += 2.0 * (members - 1) / members * (arrays.weight_bytes[w] // shards)
-            all_sent += 2.0 * (members - 1) * (arrays.weight_bytes[w] // shards) * shards
+            all_sent += 2.0 * (members - 1) * (arrays.weight_bytes[w] // shards) * groups
         reduced.append(sent)
         total.append(all_sent)
     moved: dict[tuple[int, int], Floats] = {}
@@ -103,12 +105,15 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     homes = _homes(problem, degrees)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         rank = int(arrays.edge_rank[e])
-        dims, split = arrays.edge_dims[e, :rank], arrays.edge_split[e, :rank]
+        windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
+        edge = np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
         size = int(arrays.edge_element_bytes[e])
-        key = (tuple(dims), tuple(split), size, degrees[u], degrees[v], homes[u], homes[v])
+        key = (edge.tobytes(), size, degrees[u], degrees[v], homes[u], homes[v])
         if key not in known:
-            servers = [[_servers(prod(d), n_server, strided, homes[op]) for d in degrees[op]] for op in (u, v)]
-            known[key] = _transfers(dims, split, degrees[u], degrees[v], servers[0], servers[1], size, n_server)
+            tables = np.zeros((len(flat[u]), len(flat[v]))), np.zeros((len(flat[u]), len(flat[v])))
+            ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v]
+            pair_bytes(edge, *ends, n_server, strided, *tables)
+            known[key] = 2.0 * size * tables[0], 2.0 * size * tables[1]  # there and back
         for terms, table in zip((moved, least), known[key], strict=True):
             terms[u, v] = terms[u, v] + table if (u, v) in terms else table
     return Terms(
@@ -160,46 +165,3 @@ def _homes(problem: Problem, degrees: Sequence[tuple[tuple[int, ...], ...]]) -> 
 def _servers(parts: int, n_server: int, strided: bool, home: int) -> Ints:
     step = max(n_server // parts, 1) if strided else 1
     return (home + step * np.arange(parts)) % n_server
-
-
-def _transfers(
-    dims: Ints,
-    split: Ints,
-    producer: Sequence[tuple[int, ...]],
-    consumer: Sequence[tuple[int, ...]],
-    servers_from: Sequence[Ints],
-    servers_to: Sequence[Ints],
-    size: int,
-    n_server: int,
-) -> tuple[Floats, Floats]:
-    """Bytes of the busiest server, and least bytes of all servers, for every pair of configs."""
-    moved = np.zeros((len(producer), len(consumer)))
-    least = np.zeros_like(moved)
-    for i, cut in enumerate(producer):
-        for j, wanted in enumerate(consumer):
-            bytes_ = size * _overlaps(dims, split, cut, wanted)  # (consumer part, producer part)
-            between = np.zeros((n_server, n_server))
-            np.add.at(between, (servers_to[j][:, None], servers_from[i][None, :]), bytes_)
-            np.fill_diagonal(between, 0.0)
-            moved[i, j] = 2 * max(between.sum(axis=0).max(), between.sum(axis=1).max())
-            least[i, j] = 2 * max(float(bytes_.sum() - bytes_.max(axis=1).sum()), 0.0)
-    return moved, least
-
-
-def _overlaps(dims: Ints, split: Ints, cut: tuple[int, ...], wanted: tuple[int, ...]) -> Floats:
-    """Elements that each consumer part reads of each producer part; part numbers have dimension 0 fastest."""
-    consumer_at = np.unravel_index(np.arange(prod(wanted)), wanted, order="F")
-    producer_at = np.unravel_index(np.arange(prod(cut)), cut, order="F")
-    elements = np.ones((prod(wanted), prod(cut)))
-    for k, extent in enumerate(dims.tolist()):
-        step = extent // cut[k]
-        low = producer_at[k] * step
-        high = np.where(producer_at[k] == cut[k] - 1, extent, low + step)
-        begin, end = np.zeros(prod(wanted), np.int64), np.full(prod(wanted), extent)
-        if split[k] >= 0:
-            piece = extent // wanted[split[k]]
-            begin = consumer_at[split[k]] * piece
-            end = begin + piece
-        shared = np.minimum(end[:, None], high) - np.maximum(begin[:, None], low)
-        elements *= np.maximum(shared, 0)
-    return elements

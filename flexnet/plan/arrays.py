@@ -10,8 +10,8 @@ __all__ = ["MAX_RANK", "Box", "ProblemArrays", "Strategy", "TaskArrays", "Worksp
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-MAX_RANK = 5
-"""Most dimensions of a tensor."""
+MAX_RANK = 6
+"""Most dimensions of a config: those of a tensor, 5, and a reduction."""
 
 
 class ProblemArrays(NamedTuple):
@@ -19,13 +19,16 @@ class ProblemArrays(NamedTuple):
 
     ``n_server``, ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s), ``exact_intra_server`` are scalars.
     Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
-    Candidates: ``degrees`` (n_candidate, MAX_RANK), ``parts``, ``batch_only`` (cut along the batch alone),
+    Candidates: ``degrees`` (n_candidate, MAX_RANK; behind those of output 0 that of a reduction, or 1), ``parts``,
+    ``batch_only`` (cut along the batch alone),
     ``forward``, ``backward`` (seconds), ``memory`` (bytes).
-    Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_shard_dim`` (n_weight,): the config
-    dimension that shards it, -1 for replicated.
+    Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_cut`` (n_weight, MAX_RANK): whether a
+    config dimension shards it; where none does, every part holds all of it.
     Edges, by consumer then input: ``edge_src``, ``edge_dst``, ``edge_rank``, ``edge_dims`` (n_edge, MAX_RANK),
     ``edge_element_bytes``, ``edge_split`` (n_edge, MAX_RANK): the consumer's config dimension that cuts each
-    dimension of its input, -1 where the part reads all of it; ``edge_by_batch``: batch is cut by batch.
+    dimension of its input, -1 where the part reads all of it; ``edge_extent``: the size these pieces add up to, of the
+    input or, where windows slide over it, of the output; ``edge_stride``, ``edge_window``, ``edge_padding``: element e
+    reads ``window`` elements from e stride - padding on; ``edge_by_batch``: batch is cut by batch.
     """
 
     n_server: int
@@ -43,13 +46,17 @@ class ProblemArrays(NamedTuple):
     memory: Ints
     weight_ptr: Ints
     weight_bytes: Ints
-    weight_shard_dim: Ints
+    weight_cut: npt.NDArray[np.bool_]
     edge_src: Ints
     edge_dst: Ints
     edge_rank: Ints
     edge_dims: Ints
     edge_element_bytes: Ints
     edge_split: Ints
+    edge_extent: Ints
+    edge_stride: Ints
+    edge_window: Ints
+    edge_padding: Ints
     edge_by_batch: npt.NDArray[np.bool_]
 
 

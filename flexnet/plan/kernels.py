@@ -89,39 +89,62 @@ def _add_parts(problem, strategy, work, op):  # type: ignore[no-untyped-def]
 
 @inlined
 def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-untyped-def]
-    """One all-reduce for every distinct shard of a weight, among the parts that have it."""
+    """One all-reduce for every distinct shard of a weight, among the parts that have it.
+
+    The parts of a reduction that hold the same shard have groups of their own: each has all of its gradient.
+    """
     candidate = problem.candidate_ptr[op] + strategy.choice[op]
-    shard_dim = problem.weight_shard_dim[weight]
+    reduction = problem.rank[op]
     shards = 1
-    stride = 1
-    if shard_dim >= 0:
-        shards = problem.degrees[candidate, shard_dim]
-        for k in range(shard_dim):
-            stride *= problem.degrees[candidate, k]
+    groups = 1
+    for k in range(reduction + 1):
+        if problem.weight_cut[weight, k]:
+            shards *= problem.degrees[candidate, k]
+            groups *= problem.degrees[candidate, k]
+        elif k == reduction:
+            groups *= problem.degrees[candidate, k]
     size = problem.weight_bytes[weight] // shards
-    for shard in range(shards):
+    members = problem.parts[candidate] // groups
+    for number in range(groups):
         group = work.n_group[0]
         work.n_group[0] = group + 1
         task = _add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
-        for j in range(problem.parts[candidate]):
-            if (j // stride) % shards == shard:
-                member = work.n_member[0]
-                work.n_member[0] = member + 1
-                if member < work.group.shape[0]:
-                    work.group[member] = strategy.devices[op, j]
-                _add_record(work, work.first[op] + 2 * j + 1, task)
+        for i in range(members):
+            j = i
+            if groups > 1:  # the i-th part whose coordinates in dimensions with groups of their own are `number`
+                j, stride, fixed, free = 0, 1, number, i
+                for k in range(reduction + 1):
+                    degree = problem.degrees[candidate, k]
+                    if problem.weight_cut[weight, k] or k == reduction:
+                        j += fixed % degree * stride
+                        fixed //= degree
+                    else:
+                        j += free % degree * stride
+                        free //= degree
+                    stride *= degree
+            member = work.n_member[0]
+            work.n_member[0] = member + 1
+            if member < work.group.shape[0]:
+                work.group[member] = strategy.devices[op, j]
+            _add_record(work, work.first[op] + 2 * j + 1, task)
         if group + 1 < work.group_ptr.shape[0]:
             work.group_ptr[group + 1] = work.n_member[0]
 
 
 @inlined
 def _add_transfers(problem, strategy, work, edge):  # type: ignore[no-untyped-def]
-    """Activations forward and their gradients backward along an edge, for every two parts that share elements."""
+    """Activations forward and their gradients backward along an edge, for every two parts that share elements.
+
+    Of a producer cut along a reduction, a part reads what each of its parts has of an element, sums it up, and returns
+    the gradient to all of them.
+    """
     box, degrees = work.box, problem.degrees
     src, dst = problem.edge_src[edge], problem.edge_dst[edge]
     producer = problem.candidate_ptr[src] + strategy.choice[src]
     consumer = problem.candidate_ptr[dst] + strategy.choice[dst]
     rank = problem.edge_rank[edge]
+    partial_sums = degrees[producer, problem.rank[src]]
+    block = problem.parts[producer] // partial_sums
     first_dim = 0
     inner = problem.edge_element_bytes[edge]
     by_batch = problem.batch_only[producer] and problem.batch_only[consumer] and problem.edge_by_batch[edge]
@@ -137,16 +160,18 @@ def _add_transfers(problem, strategy, work, edge):  # type: ignore[no-untyped-de
             degree = degrees[consumer, k]
             box.coordinate[k] = rest if by_batch else rest % degree
             rest //= degree
-        more = _find_producers(problem, box, edge, producer, consumer, first_dim)
-        while more:
-            size = inner
-            i = 0
-            for k in range(rank - 1, first_dim - 1, -1):
-                at = box.at[k]
-                size *= min(box.high[k], (at + 1) * box.step[k]) - max(box.low[k], at * box.step[k])
-                i = i * degrees[producer, k] + at
-            _join_parts(problem, strategy, work, src, i, dst, j, size)
-            more = _next_producer(box, first_dim, rank)
+        box.coordinate[problem.rank[dst]] = rest
+        for partial in range(partial_sums):
+            more = _find_producers(problem, box, edge, producer, consumer, first_dim)
+            while more:
+                size = inner
+                i = 0
+                for k in range(rank - 1, first_dim - 1, -1):
+                    at = box.at[k]
+                    size *= min(box.high[k], (at + 1) * box.step[k]) - max(box.low[k], at * box.step[k])
+                    i = i * degrees[producer, k] + at
+                _join_parts(problem, strategy, work, src, partial * block + i, dst, j, size)
+                more = _next_producer(box, first_dim, rank)
 
 
 @inlined
@@ -161,10 +186,12 @@ def _find_producers(problem, box, edge, producer, consumer, first_dim):  # type:
         box.low[k] = 0
         box.high[k] = extent
         split = problem.edge_split[edge, k]
-        if split >= 0:
-            piece = extent // problem.degrees[consumer, split]
-            box.low[k] = box.coordinate[split] * piece
-            box.high[k] = box.low[k] + piece
+        if split >= 0 and problem.degrees[consumer, split] > 1:
+            piece = problem.edge_extent[edge, k] // problem.degrees[consumer, split]
+            first = box.coordinate[split] * piece
+            stride, padding = problem.edge_stride[edge, k], problem.edge_padding[edge, k]
+            box.low[k] = max(first * stride - padding, 0)
+            box.high[k] = min((first + piece - 1) * stride - padding + problem.edge_window[edge, k], extent)
         box.begin[k] = box.low[k] // box.step[k]
         box.last[k] = min((box.high[k] - 1) // box.step[k], problem.degrees[producer, k] - 1)
         box.at[k] = box.begin[k]

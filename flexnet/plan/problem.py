@@ -7,15 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.cost.table import CostTable, Entry
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import aligned_split
-from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, Tensor
 from flexnet.model.operators import kind_of
+from flexnet.model.operators.kind import Window
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
+from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import Semantics
 
 __all__ = ["Problem", "make_problem"]
+
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -61,14 +64,29 @@ class Problem:
         )
 
 
-def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics) -> Problem:
+def make_problem(
+    graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics, *, optimizer: str = "sgd"
+) -> Problem:
     """Lay out ``graph`` and ``table`` for the kernels.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    table : CostTable
+        Its configs are those that can be searched; `flexnet.cost.estimate.complete_table` adds what was not measured.
+    cluster : Cluster
+    semantics : Semantics
+    optimizer : str
+        A name in `flexnet.plan.optimizers.OPTIMIZERS`: what it keeps of each weight that a part holds is added to the
+        memory of the part.
 
     Raises
     ------
     FlexNetError
-        If an operator is missing from the table or has no config that fits the cluster.
+        If an operator is missing from the table or has no config that fits the cluster, or the optimizer is unknown.
     """
+    if optimizer not in OPTIMIZERS:
+        raise FlexNetError(f"optimizer is {optimizer!r}; it must be {one_of(sorted(OPTIMIZERS))}")
     if table.n_server != cluster.n_server:
         raise FlexNetError(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
@@ -80,6 +98,7 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
     inherited = _inherited_bytes(graph)
     tensors = [op.inputs[i].tensor for op, i in edges]
     splits = [_input_split(op, i, semantics) for op, i in edges]
+    cut = [(edge, split, _reach(*edge, semantics)) for edge, split in zip(edges, splits, strict=True)]
     arrays = ProblemArrays(
         n_server=cluster.n_server,
         big_gpu=cluster.big_gpu,
@@ -90,13 +109,26 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
         candidate_ptr=_pointers([len(entries) for entries in candidates]),
         degrees=_padded([entry.degrees for entry in flat], 1),
         parts=_ints([prod(entry.degrees) for entry in flat]),
-        batch_only=np.array([prod(entry.degrees[:-1]) == 1 for entry in flat], np.bool_),
+        batch_only=np.array(
+            [
+                prod(entry.degrees) == entry.degrees[op.rank - 1]
+                for op, entries in zip(graph.operators, candidates, strict=True)
+                for entry in entries
+            ],
+            np.bool_,
+        ),
         forward=np.array([entry.forward for entry in flat]),
         backward=np.array([entry.backward for entry in flat]),
-        memory=_ints([entry.memory for entry in flat]),
+        memory=_ints(
+            [
+                entry.memory + OPTIMIZERS[optimizer] * _weights_of_part(op, entry.degrees, semantics)
+                for op, entries in zip(graph.operators, candidates, strict=True)
+                for entry in entries
+            ]
+        ),
         weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
         weight_bytes=_ints([4 * op.weights[w].volume for op, w in weights]),  # always 4 B an element, as in 4.1
-        weight_shard_dim=_ints([_shard_dim(op, w, semantics) for op, w in weights]),
+        weight_cut=_weight_cuts(weights, semantics),
         edge_src=_ints([_producer(op, i) for op, i in edges]),
         edge_dst=_ints([op.index for op, _ in edges]),
         edge_rank=_ints([len(tensor.dims) for tensor in tensors]),
@@ -108,6 +140,10 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
             ]
         ),
         edge_split=_padded(splits, -1),
+        edge_extent=_padded([_extents(op, split, reach, op.inputs[i].tensor) for (op, i), split, reach in cut], 1),
+        edge_stride=_padded([tuple(window.stride for window in reach) for *_, reach in cut], 1),
+        edge_window=_padded([tuple(window.size for window in reach) for *_, reach in cut], 1),
+        edge_padding=_padded([tuple(window.padding for window in reach) for *_, reach in cut], 0),
         edge_by_batch=np.array(
             [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
         ),
@@ -118,7 +154,9 @@ def make_problem(graph: ModelGraph, table: CostTable, cluster: Cluster, semantic
 def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
     fitting = []
     for entry in table.candidates(op, by_shape=semantics.shape_costs):
-        if len(entry.degrees) != op.rank:
+        may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
+        reduced = may_reduce and len(entry.degrees) == op.rank + 1 and entry.degrees[-1] > 1
+        if len(entry.degrees) != op.rank and not reduced:
             raise FlexNetError(
                 f"{table.source}: {op.key} is cut in {len(entry.degrees)} dimensions {entry.degrees}; "
                 f"operator {op.name} has {op.rank}"
@@ -148,8 +186,36 @@ def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
     return aligned_split(op, op.inputs[i].tensor)  # model.cc:798 cuts what a channel part of Linear needs whole
 
 
-def _shard_dim(op: Operator, i: int, semantics: Semantics) -> int:
-    return kind_of(op).weight_split(op, i) if semantics.shard_parameters else -1
+def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics) -> int:
+    """Weights that a part holds."""
+    if not semantics.shard_parameters:
+        return sum(weight.volume for weight in op.weights)
+    return sum(
+        weight.volume // prod(degrees[k] for k in set(kind_of(op).weight_split(op, i)) if 0 <= k < len(degrees))
+        for i, weight in enumerate(op.weights)
+    )
+
+
+def _reach(op: Operator, i: int, semantics: Semantics) -> tuple[Window, ...]:
+    if semantics.shard_parameters:
+        return kind_of(op).reach(op, i)
+    return (Window(),) * len(op.inputs[i].tensor.dims)  # model.cc:798 knows of no borders
+
+
+def _extents(op: Operator, split: tuple[int, ...], reach: tuple[Window, ...], tensor: Tensor) -> tuple[int, ...]:
+    """For each dimension of an input the size that a degree divides."""
+    return tuple(
+        size if window == Window() or k < 0 else op.outputs[0].dims[k]
+        for size, k, window in zip(tensor.dims, split, reach, strict=True)
+    )
+
+
+def _weight_cuts(weights: list[tuple[Operator, int]], semantics: Semantics) -> npt.NDArray[np.bool_]:
+    cuts = np.zeros((len(weights), MAX_RANK), np.bool_)
+    if semantics.shard_parameters:
+        for row, (op, i) in zip(cuts, weights, strict=True):
+            row[[k for k in kind_of(op).weight_split(op, i) if k >= 0]] = True
+    return cuts
 
 
 def _producer(op: Operator, i: int) -> int:

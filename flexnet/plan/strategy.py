@@ -14,9 +14,9 @@ __all__ = ["Config", "Configs", "Strategy", "configs_of", "make_strategy", "orde
 
 
 class Config(NamedTuple):
-    """Degrees per dimension (innermost first) and the servers of the parts, part 0 first.
+    """Degrees per dimension (innermost first, a reduction last if there is one) and the servers of the parts.
 
-    Part indices are little-endian: dimension 0 varies fastest.
+    Part 0 comes first.  Part indices are little-endian: dimension 0 varies fastest, a reduction slowest.
     """
 
     degrees: tuple[int, ...]
@@ -108,7 +108,7 @@ def order_configs(graph: ModelGraph, configs: Mapping[str, Config], source: str)
         if op.name not in configs:
             raise FlexNetError(f"{source} has no operator {op.name} of model {graph.name}; it is for another model")
         config = configs[op.name]
-        if len(config.degrees) != op.rank:
+        if len(config.degrees) not in (op.rank, op.rank + 1):
             raise FlexNetError(
                 f"{source} cuts operator {op.name} in {len(config.degrees)} dimensions; "
                 f"model {graph.name} has {op.rank}"

@@ -41,7 +41,19 @@ def strategy_json(
 
 
 def strategy_text(graph: ModelGraph, configs: list[Config]) -> str:
-    """The strategy as the original writes it (strategy.cc:146): operators by name in byte order."""
+    """The strategy as the original writes it (strategy.cc:146): operators by name in byte order.
+
+    Raises
+    ------
+    FlexNetError
+        If an operator is cut along a reduction, of which the original does not know.
+    """
+    for op, config in zip(graph.operators, configs, strict=True):
+        if len(config.degrees) > op.rank:
+            raise FlexNetError(
+                f"operator {op.name} is cut along its input channels, which the original's text format cannot say; "
+                "write the strategy to a file that ends in .json"
+            )
     named = sorted(zip((op.name for op in graph.operators), configs, strict=True), key=lambda item: item[0].encode())
     lines = [str(len(named))]
     for name, config in named:

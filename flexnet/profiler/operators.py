@@ -166,10 +166,9 @@ def _n_choice(op: Operator, table_rows: int | None) -> int:
 def _weight_shapes(op: Operator, table_rows: int | None) -> list[tuple[tuple[int, ...], float]]:
     """Shapes of the weights and the size of their values, which keeps activations of order one."""
     if op.kind == OpType.MULTI_HEAD_ATTENTION:
-        embed = op.outputs[0].dims[0]
-        return [
-            ((embed, width), width**-0.5) for width in (*(source.tensor.dims[0] for source in op.inputs[:3]), embed)
-        ]
+        embed, read = op.outputs[0].dims[0], [source.tensor.dims[0] for source in op.inputs[:3]]
+        inner = op.weights[0].volume // (sum(read) + embed)  # features of all heads that a part has
+        return [*(((inner, width), width**-0.5) for width in read), ((embed, inner), inner**-0.5)]
     if op.kind == OpType.BATCH_NORM:
         return [((op.outputs[0].dims[-2],), 1.0)] * 2
     shapes = [tensor.shape for tensor in op.weights]
@@ -208,7 +207,7 @@ def _pool2d(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
 
 
 def _attention(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    heads = op.attrs["heads"]
+    heads = op.weights[0].dims[1]
     q, k, v = (F.linear(x, w).unflatten(-1, (heads, -1)).transpose(1, 2) for x, w in zip(xs, ws[:3], strict=True))
     attended = F.scaled_dot_product_attention(q, k, v)
     return (F.linear(attended.transpose(1, 2).flatten(2), ws[3]),)

@@ -8,6 +8,7 @@ import numpy as np
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.model.graph import Operator
+from flexnet.model.operators import kind_of
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
 from flexnet.search.opening import has_degree
@@ -110,7 +111,7 @@ class Found:
             "improved_at": self.improved_at,
             "search_s": self.search_s,
             "proposals_per_s": self.iterations / self.search_s if self.search_s > 0 else 0.0,
-            **{name: plan[name] for name in ("bytes_allreduce", "bytes_model_parallel", "memory_gb")},
+            **{name: plan[name] for name in ("bytes_allreduce", "bytes_model_parallel", "memory_gb", "estimated_cuts")},
             "operators_changed": [op.name for op, _ in self.changed],
             "links": plan["links"],
             **self._bound_dict(),
@@ -135,7 +136,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         + (", interrupted" if found.interrupted else ""),
         f"topology   {_topology_text(found)}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
-        *(f"           {op.name}: {_config_text(config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
+        *(f"           {op.name}: {_config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
     ]
     if len(found.changed) > SHOWN_OPERATORS:
         lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more")
@@ -145,7 +146,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
         f"memory     {_memory_text(found, gpu)}",
         *_bound(found),
-        f"times      {plan.problem.table.origin}",
+        f"times      {_times_text(plan)}",
         _verdict(found),
     ]
 
@@ -157,6 +158,16 @@ def _verdict(found: Found) -> str:
     if not best < first:
         return f"best {ms_text(best)}{estimated}, not faster than {start}"
     return f"best {ms_text(best)}{estimated}, {first / best:.2f}x faster than {start}"
+
+
+def _times_text(plan: Plan) -> str:
+    """Where times come from, and how many of them are estimates."""
+    table = plan.problem.table
+    n_estimated, share = plan.estimated_cuts
+    if table.estimated or not n_estimated:
+        return table.origin
+    cuts = f"{n_estimated} of {counted(len(plan.problem.graph.operators), 'cut')}"
+    return f"{table.origin}; {cuts} and {100 * share:.0f} % of compute estimated from it"
 
 
 def _bound(found: Found) -> list[str]:
@@ -197,8 +208,14 @@ def _ring_text(topology: Topology, size: int) -> str:
     return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
 
 
-def _config_text(config: Config) -> str:
+def _config_text(op: Operator, config: Config) -> str:
     parts = f"{counted(len(config.devices), 'part')}"
-    cut = f" ({'x'.join(map(str, config.degrees))})" if max(config.degrees[:-1], default=1) > 1 else ""
+    axes = kind_of(op).axes(op)
+    cuts = [
+        f"{axes[k].name.lower() if k in axes else f'dimension {k}'} {degree}"
+        for k, degree in enumerate(config.degrees)
+        if degree > 1
+    ]
+    cut = f" ({' x '.join(cuts)})" if config.degrees[op.rank - 1] < len(config.devices) else ""
     servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
     return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"

@@ -1,6 +1,7 @@
 """A plan: a strategy on a network, priced.  What a search finds, and what can be changed by hand and priced again."""
 
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ class Plan:
         return memory_needed(self.problem, self.strategy)
 
     @property
+    def estimated_cuts(self) -> tuple[int, float]:
+        """Operators cut in a way whose times are estimates, and their share of the compute time of all GPUs."""
+        found = [entries[i] for entries, i in zip(self.problem.candidates, self.strategy.choice.tolist(), strict=True)]
+        guessed = [entry.estimated or self.problem.table.estimated for entry in found]
+        seconds = np.array([(entry.forward + entry.backward) * prod(entry.degrees) for entry in found])
+        return sum(guessed), float(seconds[guessed].sum() / max(seconds.sum(), np.finfo(float).tiny))
+
+    @property
     def traffic(self) -> tuple[float, int]:
         """Bytes all-reduces move between servers in an iteration, by rings, and those of all other transfers."""
         return traffic_bytes(Builder(self.problem).arrays(self.strategy))
@@ -136,7 +145,8 @@ class Plan:
         table = self.problem.table
         configs = list(self.configs.values())
         times = printable(table.source)
-        return strategy_json(self.problem.graph, configs, estimated=table.estimated, times=times)
+        estimated = table.estimated or self.estimated_cuts[0] > 0
+        return strategy_json(self.problem.graph, configs, estimated=estimated, times=times)
 
     def to_strategy_text(self) -> str:
         """The strategy in the original's text format (strategy.cc:146)."""
@@ -169,6 +179,10 @@ class Plan:
             "bytes_allreduce": int(allreduce),
             "bytes_model_parallel": model_parallel,
             "memory_gb": self.memory / 1e9,
+            "estimated_cuts": {
+                "operators": self.estimated_cuts[0] / len(self.problem.graph.operators),
+                "compute_time": self.estimated_cuts[1],
+            },
             "links": [list(link) for link in self.topology.link_counts],
             "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
             "configs": {

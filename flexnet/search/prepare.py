@@ -172,7 +172,7 @@ class _Layout:
         if not imported:
             points = self._points(name)
             strategies, bound = [self.first, *map(self._strategy, points.strategies)], points.bound
-        fitting = self._fitting(strategies)
+        fitting = self._fitting(strategies, imported)
         fixed = None if self.rebuild is not None else fixed_network(self.problem, self.family, rng)
         search = CoSearch(mix, pricer, self.rebuild, settings.alpha, reset_span(settings.budget))
 
@@ -201,7 +201,7 @@ class _Layout:
             for points in map(self._points, names):
                 others += map(self._strategy, points.strategies)
                 bound = bound or points.bound
-        first, *fitting = self._fitting([self.first, *others])
+        first, *fitting = self._fitting([self.first, *others], imported)
         network = (
             fixed_network(self.problem, self.family, rng)
             if self.rebuild is None
@@ -220,9 +220,12 @@ class _Layout:
     def _strategy(self, given: Strategy | tuple[Config, ...]) -> Strategy:
         return given if isinstance(given, Strategy) else make_strategy(self.problem, given)
 
-    def _fitting(self, strategies: list[Strategy]) -> list[Strategy]:
-        """Those that fit into memory, of which there must be one."""
+    def _fitting(self, strategies: list[Strategy], imported: bool) -> list[Strategy]:
+        """Those that fit into memory, or those of all starts that do; of which there must be one."""
         fitting = [strategy for strategy in strategies if self.pricer.fits(strategy)]
+        if not fitting and not imported:
+            others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
+            fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
         if not fitting:
             self.pricer.require_memory(strategies[0])
         return fitting

@@ -8,7 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.demand import Demand, demand_of
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
-from flexnet.plan.memory import memory_needed
+from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 from flexnet.plan.task_graph_builder import Builder
@@ -148,9 +148,12 @@ class Pricer:
             If some server needs more memory than it has.
         """
         if self.memory_limit is not None and (needed := self.memory_needed(strategy)) > self.memory_limit:
+            op, largest = largest_part(self.problem, strategy)
+            over = f", {(largest - self.memory_limit) / 1e9:.4g} GB too many" if largest > self.memory_limit else ""
             raise FlexNetError(
                 f"the starting strategy needs {needed / 1e9:.4g} GB on one server and a server has "
-                f"{self.memory_limit / 1e9:.4g} GB; raise --gpu-memory or use more servers"
+                f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
+                f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:

@@ -80,12 +80,22 @@ def test_search_writes_what_it_found(
 
 def test_memory_is_told_and_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables = ("--arch-embedding-size", "50000000-4", "--arch-sparse-feature-size", "256", "--arch-mlp-bot", "4-256")
-    words = (*tables, "--gpu", "v100", "--budget", "0", "-o", str(tmp_path))
-    assert search(*words) == 0
+    words = (*tables, "--gpu", "v100", "--budget", "0")
+    assert search(*words, "--gpu-memory", "none", "-o", str(tmp_path)) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("memory"))
     assert re.fullmatch(r"memory     10[0-9.]+ GB on .*, which has 32\.00 GB: --gpu-memory 32 refuses such plans", line)
     assert run_json(tmp_path)["memory_gb"] > 32
-    assert search(*tables, "--gpu", "v100", "--gpu-memory", "32") == 2
+    for more in ((), ("--gpu-memory", "32")):
+        assert search(*words, *more) == 2
+        sentence = (
+            "a server has 32 GB; its largest operator, Embedding_101 (Embed_50000000x256), needs 102.4 GB, 70.4 GB"
+        )
+        assert sentence in capsys.readouterr().err
+    assert search(*words, "--semantics", "original") == 0
+    assert search(*words, "--gpu-memory", "110") == 0
+    adam = (*words, "--optimizer", "adam", "--gpu-memory")  # both moments: as much again as the table and its gradient
+    assert (search(*adam, "200"), search(*adam, "210")) == (2, 0)
+    capsys.readouterr()
     assert search("--budget", "0") == 0
     assert re.search(r"^memory     [0-9.]+ kB on the fullest server$", capsys.readouterr().out, re.MULTILINE)
 
@@ -137,7 +147,9 @@ def test_plain_lines_in_a_pipe(tmp_path: Path) -> None:
 
 
 def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert search("--budget", "100", "--export", str(tmp_path / "s.txt"), "-o", str(tmp_path)) == 0
+    assert (
+        search("--budget", "100", "--cuts", "measured", "--export", str(tmp_path / "s.txt"), "-o", str(tmp_path)) == 0
+    )
     assert (tmp_path / "s.txt").read_text().startswith("4\n")
     found = run_json(tmp_path)
     for name in ("s.txt", "strategy.json"):

@@ -30,7 +30,8 @@ def test_a_table_that_covers_its_model():
     [
         ([], r"^m\.json lacks config 2-1-4 of Dense_8_4: operator Dense_100 starts"),
         ([Entry((1, 2), 1, 1, 1)], "lacks config 2-1-4"),
-        ([ONE, Entry((1, 1, 2), 1, 1, 1)], r"config 3-1-1-2 of Dense_8_4 cuts 3 dimensions; operator Dense_100 has 2"),
+        ([ONE, Entry((1, 1, 1), 1, 1, 1)], r"config 3-1-1-1 of Dense_8_4 cuts 3 dimensions; operator Dense_100 has 2"),
+        ([ONE, Entry((1, 1, 3), 1, 1, 1)], r"config 3-1-1-3 .* input channels of operator Dense_100, 8, into 3 pieces"),
         ([ONE, Entry((3, 1), 1, 1, 1)], r"config 2-3-1 .* dimension 0 of operator Dense_100, 4, into 3 pieces"),
         ([ONE, Entry((1, 3), 1, 1, 1)], r"cuts the batch of operator Dense_100, 64, into 3"),
     ],

@@ -1,5 +1,6 @@
 import pytest
 
+from flexnet.cost.configs import every_degrees
 from flexnet.cost.shapes import Cuts, plan_shapes
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
@@ -63,3 +64,13 @@ def test_why_a_model_cannot_be_cut_is_told_apart():
     assert refusal(dense, Cuts(2, max_local=16)).endswith(
         "a part has 32 samples, more than the 16 that one GPU may have" + larger
     )
+
+
+def test_every_cut_is_measured_by_shape_alone():
+    graph = MODELS["alexnet"].build({}, 64)
+    plain, every = (plan_shapes(graph, Cuts(4, 2, every=every)) for every in (False, True))
+    assert [(shape.name, shape.key_degrees) for shape in plain] == [(shape.name, shape.key_degrees) for shape in every]
+    for few, all_ in zip(plain, every, strict=True):
+        assert set(few.degrees) <= set(all_.degrees)
+        assert set(every_degrees(few.op, n_server=4, big_gpu=2)) <= set(all_.degrees)
+    assert sum(len(shape.degrees) for shape in every) > 3 * sum(len(shape.degrees) for shape in plain)

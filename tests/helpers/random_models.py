@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from flexnet.cost.configs import every_degrees
 from flexnet.cost.table import CostTable, Entry
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, Operator, OpType
@@ -87,14 +88,17 @@ def problem_of(graph: ModelGraph, cluster: Cluster, semantics: Semantics = CORRE
 
 
 def random_problem(rng: np.random.Generator, semantics: Semantics) -> Problem:
-    """A random model on 1 to 6 servers, operators cut in any dimension their consumers understand."""
+    """A random model on 1 to 6 servers, operators cut in any way their kind or, the original, consumers understand."""
     graph = random_model(rng)
     n_server = int(rng.integers(1, 7))
     cluster = Cluster(n_server, int(rng.choice([0, 1, 3, 4])), inter_gpu_bandwidth=25e9)
-    ways = [
-        ways_to_cut(op, n_server, everywhere=all(len(source.tensor.dims) == op.rank for source in op.inputs))
-        for op in graph.operators
-    ]
+    if semantics.shard_parameters:
+        ways = [every_degrees(op, n_server=n_server, big_gpu=0) for op in graph.operators]
+    else:
+        ways = [
+            ways_to_cut(op, n_server, everywhere=all(len(source.tensor.dims) == op.rank for source in op.inputs))
+            for op in graph.operators
+        ]
     return make_problem(graph, cost_table(graph, n_server, ways), cluster, semantics)
 
 

@@ -356,13 +356,45 @@ def part_box(dims, degrees, at):
     return [(i * size, (i + 1) * size - 1) for i, size in zip(at, sizes, strict=True)]
 
 
-def input_box(op, dims, degrees, at, sharded):
+def input_box(op, number, dims, degrees, at, sharded):
     """First and last index of every dimension of an input that part ``at`` of ``op`` reads (model.cc:798-868)."""
+    if sharded:
+        degrees, at = (*degrees, 1)[: op.rank + 1], (*at, 0)[: op.rank + 1]
+        if op.kind == OpType.LINEAR:  # the last is the reduction, over input channels
+            return part_box(dims, (degrees[-1], *degrees[1:-1]), (at[-1], *at[1:-1]))
+        if op.kind == OpType.CONV2D:
+            box = part_box(dims, (1, 1, degrees[4], degrees[3]), (0, 0, at[4], at[3]))
+            for k, axis in enumerate("wh"):
+                if degrees[k] > 1:
+                    size = op.outputs[0].dims[k] // degrees[k]
+                    stride, padding = op.attrs[f"stride_{axis}"], op.attrs[f"padding_{axis}"]
+                    read = [
+                        e * stride - padding + tap
+                        for e in range(at[k] * size, (at[k] + 1) * size)
+                        for tap in range(op.attrs[f"kernel_{axis}"])
+                    ]
+                    read = [e for e in read if 0 <= e < dims[k]]
+                    box[k] = (min(read), max(read)) if read else (0, -1)
+            return box
+        if op.kind == OpType.FLAT and len(dims) > 2:
+            inner = [1] * (len(dims) - 2)
+            return part_box(dims, (*inner, *degrees[:2]), (*[0] * len(inner), *at[:2]))
+        if op.kind == OpType.MULTI_HEAD_ATTENTION:
+            steps = (degrees[1], at[1]) if number == 0 else (1, 0)
+            return part_box(dims, (1, steps[0], degrees[2]), (0, steps[1], at[2]))
+        degrees, at = degrees[: op.rank], at[: op.rank]
     if len(dims) != len(degrees):  # only the batch is cut
         degrees, at = (*[1] * (len(dims) - 1), degrees[-1]), (*[0] * (len(dims) - 1), at[-1])
-    elif sharded and op.kind == OpType.LINEAR:  # a channel part multiplies all of its input
-        degrees, at = (1, *degrees[1:]), (0, *at[1:])
     return part_box(dims, degrees, at)
+
+
+def shard_dims(op, weight):
+    """Dimensions of a config that shard a weight, and those in which parts have all-reduces of their own."""
+    if op.kind == OpType.LINEAR:
+        return ((0, op.rank) if weight == 0 else (0,)), (0, op.rank)
+    if op.kind == OpType.CONV2D:
+        return ((2, 4) if weight == 0 else (2,)), (2, 4)
+    return ((3,), (3,)) if op.kind == OpType.MULTI_HEAD_ATTENTION else ((), ())
 
 
 def overlap(a, b):
@@ -395,11 +427,12 @@ def build(problem, configs):
             tasks.succ[forward].append(add(BACKWARD, device, entry.backward, 0, op.index))
     for op, config in zip(graph.operators, configs, strict=True):
         parts = coordinates(config.degrees)
-        for weight in op.weights:
-            shards = config.degrees[0] if semantics.shard_parameters and op.kind == OpType.LINEAR else 1
-            size = 4 * weight.volume // shards
-            for shard in range(shards):
-                holders = [j for j, at in enumerate(parts) if shards == 1 or at[0] == shard]
+        for w, weight in enumerate(op.weights):
+            cut, own = shard_dims(op, w) if semantics.shard_parameters else ((), ())
+            own = [k for k in own if k < len(config.degrees)]
+            size = 4 * weight.volume // prod(config.degrees[k] for k in cut if k < len(config.degrees))
+            for group in coordinates([config.degrees[k] for k in own]):
+                holders = [j for j, at in enumerate(parts) if tuple(at[k] for k in own) == group]
                 seconds = 0.0
                 if cluster.big_gpu and op.kind != OpType.EMBEDDING:
                     k = cluster.big_gpu
@@ -410,16 +443,17 @@ def build(problem, configs):
                 for j in holders:
                     tasks.succ[first[op.index] + 2 * j + 1].append(task)
     for op, config in zip(graph.operators, configs, strict=True):
-        for source in op.inputs:
+        for number, source in enumerate(op.inputs):
             if source.op is None:
                 continue
             producer, dims = configs[source.op], source.tensor.dims
             dtype = output_type(graph, graph.operators[source.op], semantics.inherit_element_size)
             element = ELEMENT_BYTES[dtype or source.tensor.dtype]
             for j, to in enumerate(coordinates(config.degrees)):
-                read = input_box(op, dims, config.degrees, to, semantics.shard_parameters)
+                read = input_box(op, number, dims, config.degrees, to, semantics.shard_parameters)
                 for i, at in enumerate(coordinates(producer.degrees)):
-                    size = element * overlap(read, part_box(dims, producer.degrees, at))
+                    whole = len(graph.operators[source.op].outputs[0].dims)  # behind them a reduction's
+                    size = element * overlap(read, part_box(dims, producer.degrees[:whole], at[:whole]))
                     if not size:
                         continue
                     src, dst = producer.devices[i], config.devices[j]

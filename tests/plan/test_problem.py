@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from random_models import cost_table, mlp, own_keys, problem_of, tower
 
@@ -29,6 +30,11 @@ def edges(problem):
     ]
 
 
+def cuts(problem):
+    """For every weight the config dimensions that shard it."""
+    return [np.flatnonzero(row).tolist() for row in problem.arrays.weight_cut]
+
+
 def join(batch: int = 4) -> ModelGraph:
     """Embedding, Linear, their Concat and a Linear over it."""
     b = GraphBuilder("join", batch)
@@ -41,15 +47,15 @@ def test_edges_by_consumer_then_input():
     """Data type of input 0 in the original: the join of an embedding and floats counts 8 bytes."""
     original, corrected = (edges(problem_of(join(), Cluster(2), preset)) for preset in (ORIGINAL, CORRECTED))
     assert original == [(0, 2, (6, 4), (0, 1), 8), (1, 2, (3, 4), (0, 1), 4), (2, 3, (9, 4), (0, 1), 8)]
-    assert corrected == [(0, 2, (6, 4), (0, 1), 4), (1, 2, (3, 4), (0, 1), 4), (2, 3, (9, 4), (-1, 1), 4)]
+    assert corrected == [(0, 2, (6, 4), (0, 1), 4), (1, 2, (3, 4), (0, 1), 4), (2, 3, (9, 4), (2, 1), 4)]
 
 
-def test_an_input_of_another_rank_is_cut_along_the_batch_alone():
+def test_an_image_that_is_flattened_is_cut_along_the_batch_and_its_channels():
     b = GraphBuilder("flat", 4)
     b.dense(b.flat(b.conv2d(b.input(3, 8, 8), 2, (3, 3))), 2)
-    for preset, linear in ((ORIGINAL, (0, 1)), (CORRECTED, (-1, 1))):
+    for preset, channels, linear in ((ORIGINAL, -1, (0, 1)), (CORRECTED, 0, (2, 1))):
         found = edges(problem_of(own_keys(b.build()), Cluster(2), preset))
-        assert found == [(0, 1, (6, 6, 2, 4), (-1, -1, -1, 1), 4), (1, 2, (72, 4), linear, 4)]
+        assert found == [(0, 1, (6, 6, 2, 4), (-1, -1, channels, 1), 4), (1, 2, (72, 4), linear, 4)]
 
 
 def test_weights_and_candidates():
@@ -57,8 +63,8 @@ def test_weights_and_candidates():
     a = problem.arrays
     assert a.weight_ptr.tolist() == [0, 1, 3, 3, 5]
     assert a.weight_bytes.tolist() == [4 * 60, 4 * 15, 4 * 3, 4 * 18, 4 * 2]
-    assert a.weight_shard_dim.tolist() == [-1, 0, 0, 0, 0]
-    assert problem_of(join(), Cluster(2), ORIGINAL).arrays.weight_shard_dim.tolist() == [-1] * 5
+    assert cuts(problem) == [[], [0, 2], [0], [0, 2], [0]]
+    assert cuts(problem_of(join(), Cluster(2), ORIGINAL)) == [[]] * 5
     assert a.is_whole.tolist() == [True, False, False, False]
     assert (a.n_server, a.big_gpu, a.inter_gpu_bandwidth, a.exact_intra_server) == (2, 4, 25e9, True)
     last = slice(int(a.candidate_ptr[3]), int(a.candidate_ptr[4]))
@@ -97,7 +103,8 @@ def test_configs_with_more_parts_than_servers_are_no_candidates():
     ("n_server", "ways", "sentence"),
     [
         (4, [(1, 1)], r"m\.json was measured for 2 servers; the cluster has 4"),
-        (2, [(1, 1, 2)], r"m\.json: \S+ is cut in 3 dimensions \(1, 1, 2\); operator Dense_100 has 2"),
+        (2, [(1, 1, 1)], r"m\.json: \S+ is cut in 3 dimensions \(1, 1, 1\); operator Dense_100 has 2"),
+        (2, [(1, 1, 1, 2)], r"m\.json: \S+ is cut in 4 dimensions \(1, 1, 1, 2\); operator Dense_100 has 2"),
         (2, [(1, 4)], r"m\.json: no measured config of \S+ fits on 2 servers"),
     ],
 )
@@ -120,6 +127,6 @@ def test_only_operators_that_shard_have_channel_parts_with_whole_inputs():
     x = b.dense(b.input(3, 6), 6)  # three dimensions: (6, 3, batch)
     b.dense(b.attention(x, x, x, 6, 2), 6)
     problem = problem_of(own_keys(b.build()), Cluster(2), CORRECTED)
-    assert [split for *_, split, _ in edges(problem)] == [(0, 1, 2)] * 3 + [(-1, 1, 2)]
+    assert [split for *_, split, _ in edges(problem)] == [(-1, 1, 2), (-1, -1, 2), (-1, -1, 2), (3, 1, 2)]
     assert problem.graph.operators[1].kind == OpType.MULTI_HEAD_ATTENTION
-    assert problem.arrays.weight_shard_dim.tolist() == [0, 0, -1, 0, 0]
+    assert cuts(problem) == [[0, 3], [0], [3], [0, 3], [0]]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flexnet.cost.configs import every_degrees
 from flexnet.cost.parts import part_of
 from flexnet.cost.shape_names import shape_name
 from flexnet.model.graph import OpType, Source, Tensor
@@ -145,3 +146,13 @@ def test_an_embedding_of_a_smaller_table_says_so():
 def test_parts_run_as_they_are_cut(build, degrees):
     part = part_of(built(build), degrees, 2)
     assert shapes(run(part).outputs) == [tensor.dims for tensor in part.outputs]
+
+
+@pytest.mark.parametrize("op", list(small_operators()), ids=lambda op: f"{op.kind.name}-{shape_name(op)}")
+def test_every_part_of_every_cut_runs(op):
+    for degrees in every_degrees(op, n_server=4, big_gpu=0):
+        part = part_of(op, degrees, 0)
+        work = run(part)
+        assert shapes(work.outputs) == [tensor.dims for tensor in part.outputs]
+        if op.kind != OpType.BATCH_NORM:  # a sample of which has none
+            assert sum(w.numel() for w in work.weights) == sum(tensor.volume for tensor in part.weights)

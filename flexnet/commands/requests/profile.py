@@ -56,6 +56,13 @@ PROFILE_FLAGS = [
         help="seconds a pass is repeated at most while its times spread by 2 % (default 0.2)",
     ),
     switch("resume", "--resume", "go on with an interrupted profile, if FILE.partial holds one"),
+    Flag(
+        ["cuts", "--cuts"],
+        type=Name(("batch", "all")),
+        default="batch",
+        metavar="NAME",
+        help="batch (default): cuts of the batch, from which a search estimates others; or all that it may choose",
+    ),
     PARAMETER_PARALLEL,
     switch(
         "enable_attribute_parallel",
@@ -140,6 +147,7 @@ def profile_request(asked: Asked) -> ProfileRequest:
             parameter_parallel=values["enable_parameter_parallel"],
             attribute_parallel=values["enable_attribute_parallel"],
             max_local=values["max_localsz"],
+            every=values["cuts"] == "all",
         ),
         device=device,
         gpu=values["gpu"],

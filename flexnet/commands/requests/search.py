@@ -8,6 +8,7 @@ from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_divides, searched_topologies
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, unused_model_flags
+from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
@@ -38,7 +39,14 @@ class SearchRequest:
     settings : Settings
     semantics : Semantics
     gpu : str or None
-        GPU to estimate times for; None if there is a measurement file.
+        GPU to estimate times for; None if there is a measurement file, and whatever that says it was measured on is
+        to estimate what it lacks.
+    every_cut : bool
+        Whether operators may be cut in ways that are not measured.
+    optimizer : str
+        A name in `flexnet.plan.optimizers.OPTIMIZERS`.
+    memory_open : bool
+        Whether the memory of a GPU is limited to what the measurement file says it has.
     mfile, start, drawing, export, taskgraph, output : Path or None
         Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
     overwrite : bool
@@ -55,6 +63,9 @@ class SearchRequest:
     settings: Settings
     semantics: Semantics
     gpu: str | None
+    every_cut: bool
+    optimizer: str
+    memory_open: bool
     mfile: Path | None
     start: Path | None
     drawing: Path | None
@@ -88,10 +99,12 @@ def search_request(asked: Asked) -> SearchRequest:
         )
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
     topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
-    settings = _settings(topology, values)
+    gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
+    settings = _settings(topology, values, gpu if PRESETS[values["semantics"]].limit_memory else None)
     cluster = _cluster(topology, values)
     semantics = PRESETS[values["semantics"]]
-    if values["gpu"] is not None and values["mfile"] is not None:
+    every_cut = _every_cut(values["cuts"], semantics)
+    if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
     check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
     if values["network"] == "fair" and not semantics.fair_links:
@@ -108,7 +121,10 @@ def search_request(asked: Asked) -> SearchRequest:
         cluster=cluster,
         settings=settings,
         semantics=semantics,
-        gpu=None if values["mfile"] is not None else values["gpu"] or "a100",
+        gpu=gpu,
+        every_cut=every_cut,
+        optimizer=values["optimizer"],
+        memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,
         mfile=values["mfile"],
         start=values["start_file"],
         drawing=drawing,
@@ -119,6 +135,13 @@ def search_request(asked: Asked) -> SearchRequest:
         arguments=_arguments(asked, drawing),
         warnings=(*unused_model_flags(asked.model, asked.model_given), *_warnings(values, given, semantics)),
     )
+
+
+def _every_cut(cuts: str | None, semantics: Semantics) -> bool:
+    """Whether operators may be cut in ways that are not measured: unless said otherwise, if shards are understood."""
+    if cuts == "all" and not semantics.shard_parameters:
+        raise FlexNetError("--cuts all needs --semantics corrected; the original knows cuts of the batch alone")
+    return semantics.shard_parameters and cuts != "measured"
 
 
 def _drawn(path: Path, values: dict[str, Any], given: Given) -> "Topology":
@@ -163,7 +186,10 @@ def _bytes_per_s(values: dict[str, Any], *flags: str) -> dict[str, float]:
     return {name: gbps_to_bytes_per_s(gbps) for name, gbps in given.items()}
 
 
-def _settings(topology: "str | Topology", values: dict[str, Any]) -> Settings:
+def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | None) -> Settings:
+    memory = GPUS[gpu].memory_bytes if gpu is not None else float("inf")
+    if values["gpu_memory"] is not None:
+        memory = values["gpu_memory"] * 1e9
     return Settings(
         topology=topology,
         budget=_budget(values),
@@ -176,7 +202,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any]) -> Settings:
         propagation=values["enable_propagation"],
         parameter_parallel=values["enable_parameter_parallel"],
         segment_bytes=values["segment_bytes"],
-        gpu_memory=None if values["gpu_memory"] is None else values["gpu_memory"] * 1e9,
+        gpu_memory=None if memory == float("inf") else memory,
         start=values["start"],
         network=values["network"],
     )

@@ -6,8 +6,10 @@ from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS, searched_topologies
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
-from flexnet.commands.requests.types import FilePath, Name, Number, Segments, TopologyName, Whole
+from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
+from flexnet.cost.configs import CUTS
 from flexnet.cost.gpus import GPUS
+from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
 from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS
@@ -68,13 +70,27 @@ SEARCH_FLAGS = [
         ["gpu", "--gpu"],
         type=Name(sorted(GPUS)),
         metavar="NAME",
-        help="GPU to estimate times for: {names} (default a100)",
+        help="GPU to estimate times for: {names} (default a100); with --mfile, of cuts that the file lacks",
+    ),
+    Flag(
+        ["cuts", "--cuts"],
+        type=Name(CUTS),
+        metavar="NAME",
+        help="ways to cut operators: all (default), with estimated times where none are measured; or measured",
     ),
     Flag(
         ["gpu_memory", "--gpu-memory"],
-        type=Number(1e-9, 1e9, "GB"),
+        type=Limit(1e-9, 1e9, "GB"),
         metavar="GB",
-        help="memory of a GPU; strategies that need more are refused (default: no limit)",
+        help="memory of a GPU, or none for no limit; strategies that need more are refused (default: that of the GPU, "
+        "where it is known)",
+    ),
+    Flag(
+        ["optimizer", "--optimizer"],
+        type=Name(sorted(OPTIMIZERS)),
+        default="sgd",
+        metavar="NAME",
+        help="optimizer whose state needs memory: {names} (default sgd, which has none)",
     ),
     Flag(
         ["net_opt", "--net-opt"],

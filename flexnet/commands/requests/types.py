@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.network.topologies import DRAWINGS
 
-__all__ = ["FilePath", "Name", "Number", "Segments", "TopologyName", "Whole"]
+__all__ = ["FilePath", "Limit", "Name", "Number", "Segments", "TopologyName", "Whole"]
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)  # Python also takes 1_000, blanks and the digits of other scripts
@@ -84,6 +84,26 @@ class Number(click.FloatRange):
             return float(super().convert(value, param, ctx))
         except click.BadParameter:
             _refuse(param, value, self.what)
+
+
+class Limit(Number):
+    """A number, or ``none``, which is infinity."""
+
+    def __init__(self, least: float, most: float, of: str) -> None:
+        super().__init__(least, most, of)
+        self.what += ", or none for no limit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number.
+
+        Raises
+        ------
+        FlexNetError
+            If it is none, or out of range.
+        """
+        if str(value).lower() == "none" or value == float("inf"):
+            return float("inf")
+        return super().convert(value, param, ctx)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]  # generic only in newer click

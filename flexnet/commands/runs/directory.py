@@ -147,7 +147,8 @@ class RunFiles:
         request, directory = self.record.request, self.directory
         if request.export is not None:
             as_json = request.export.suffix.lower() == ".json"
-            self._write_plan(StrategyJson() if as_json else StrategyText(), request.export, found)
+            output = StrategyJson() if as_json else StrategyText()
+            self._write_plan(output, request.export, found, instead=StrategyJson())
         if request.taskgraph is not None:
             self._write_plan(TaskGraphFbuf(), request.taskgraph, found)
         if directory is not None:
@@ -159,12 +160,14 @@ class RunFiles:
             self._try(directory / "run.json", lambda path: write_atomically(path, run))
         return self._problems
 
-    def _write_plan(self, output: Output, path: Path, found: Found) -> None:
-        def write(path: Path) -> None:
+    def _write_plan(self, output: Output, path: Path, found: Found, instead: Output | None = None) -> None:
+        """Write a plan, or what is written ``instead`` where that fails: the original's text cannot say every plan."""
+
+        def write(path: Path, output: Output = output) -> None:
             remarks = output.write(found.plan, path)
             self.record.remarks += [remark for remark in remarks if remark not in self.record.remarks]
 
-        self._try(path, write)
+        self._try(path, write, lambda path: write(path, instead or output))
 
     def _refuse_to_replace(self, directory: Path) -> None:
         held = next((name for name in _names() if os.path.lexists(directory / name)), None)
@@ -187,12 +190,14 @@ class RunFiles:
             f"{directory} already holds {what}; name another directory, {resume}or replace it with --overwrite"
         )
 
-    def _try(self, path: Path, write: Callable[[Path], None]) -> None:
+    def _try(
+        self, path: Path, write: Callable[[Path], None], write_instead: Callable[[Path], None] | None = None
+    ) -> None:
         try:
             write(path)
             self.written.append(path)
         except FlexNetError as error:
-            self._problems.append(str(error) + self._rescued(path, write))
+            self._problems.append(str(error) + self._rescued(path, write_instead or write))
 
     def _rescued(self, path: Path, write: Callable[[Path], None]) -> str:
         try:

@@ -1,8 +1,11 @@
 """What a search reads: operator times, a starting strategy, a checkpoint; and the hashes that tell them from others."""
 
+from dataclasses import replace
+
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
+from flexnet.cost.estimate import complete_table, memory_of
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable
@@ -17,7 +20,7 @@ from flexnet.search.checkpoint import restore
 from flexnet.search.prepare import Prepared
 from flexnet.search.state import State
 
-__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start"]
+__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start", "with_memory"]
 
 
 def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
@@ -43,6 +46,8 @@ def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
 def read_costs(request: SearchRequest) -> CostTable:
     """Measured times from the file, or estimated ones; either hold all that the search starts from.
 
+    What other cuts take is estimated, if they are asked for.
+
     Raises
     ------
     FlexNetError
@@ -63,7 +68,16 @@ def read_costs(request: SearchRequest) -> CostTable:
             parameter_parallel=request.settings.parameter_parallel,
         )
     check_covers(table, graph)
+    if request.every_cut:
+        return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table
+
+
+def with_memory(request: SearchRequest, table: CostTable) -> SearchRequest:
+    """The request with the memory that GPUs have by what the measurement file says of itself, unless it was told."""
+    if not request.memory_open:
+        return request
+    return replace(request, settings=replace(request.settings, gpu_memory=memory_of(table)))
 
 
 def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:

@@ -82,6 +82,8 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
         "inter_gpu_gbps": bytes_per_s_to_gbps(cluster.inter_gpu_bandwidth),
         "latency_us": s_to_us(cluster.latency),
         "gpu": request.gpu,
+        "cuts": "all" if request.every_cut else "measured",
+        "optimizer": request.optimizer,
         "semantics": asdict(request.semantics),
         "settings": request.settings.to_dict(),
     }

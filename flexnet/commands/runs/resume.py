@@ -161,6 +161,8 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
         {**request.settings.to_dict(), "budget": 0, "time": None},
         request.semantics,
         request.gpu,
+        request.every_cut,
+        request.optimizer,
         *(path and path.absolute() for path in (request.export, request.taskgraph)),
     )
 

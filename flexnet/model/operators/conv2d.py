@@ -1,11 +1,11 @@
 """2-D convolution."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_shape, whole_number
-from flexnet.model.operators.kind import Arithmetic, Layer, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Arithmetic, Axis, Layer, Passes, elements, tensor_bytes
 from flexnet.model.operators.windows import LARGEST, WindowKind, windows
 
 __all__ = ["Conv2D"]
@@ -60,6 +60,19 @@ class Conv2D(WindowKind):
     def memory_bytes(self, op: Operator) -> int:
         """4 (x + y + w): no gradients."""
         return 4 * sum(elements(op))
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Width, height and samples; both channels too, unless they are in groups."""
+        found = {0: Axis.ATTRIBUTE, 1: Axis.ATTRIBUTE, 3: Axis.SAMPLE}
+        return found if op.attrs["groups"] > 1 else {**found, 2: Axis.PARAMETER, 4: Axis.REDUCTION}
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """A part of the output channels reads all input channels, as in Linear."""
+        return (0, 1, 4, 3)
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """As of Linear."""
+        return (-1, -1, 4, 2) if i == 0 else (2,)
 
     def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
         """Input and output."""

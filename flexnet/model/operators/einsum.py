@@ -1,12 +1,13 @@
 """Einstein summation of two tensors: its equation, as numpy writes it, and the sizes of its letters."""
 
+from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["Einsum", "Equation", "letter_sizes", "parse_equation"]
 
@@ -55,6 +56,26 @@ class Einsum(OperatorKind):
         forward = sum(tensor_bytes(op))
         return Passes(forward, 2 * forward)
 
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Every letter of the result, and the first of those that are summed over."""
+        equation = parse_equation(op.equation)
+        found = {
+            k: Axis.ATTRIBUTE if letter in equation.first else Axis.PARAMETER
+            for k, letter in enumerate(reversed(equation.result))
+        }
+        found[op.rank - 1] = Axis.SAMPLE
+        return {**found, op.rank: Axis.REDUCTION} if equation.summed else found
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """By letters."""
+        equation = parse_equation(op.equation)
+        return _split(equation, equation.second if i else equation.first)
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """By letters."""
+        equation = parse_equation(op.equation)
+        return _split(equation, equation.second)
+
 
 class Equation(NamedTuple):
     """Letters of the two factors and of the result, outermost dimension first."""
@@ -87,6 +108,12 @@ def parse_equation(equation: str) -> Equation:
     if any(len(set(term)) < len(term) for term in (*terms, result)) or not set(result) <= set(left):
         raise FlexNetError(f"einsum {equation!r} repeats a letter within a tensor, or its result has one of neither")
     return Equation(terms[0], terms[1], result)
+
+
+def _split(equation: Equation, term: str) -> tuple[int, ...]:
+    """For each dimension of a factor the dimension of a config that cuts it, -1 for none."""
+    letters = equation.result[::-1] + equation.summed[:1]
+    return tuple(letters.find(letter) for letter in reversed(term))
 
 
 def letter_sizes(equation: Equation, first: tuple[int, ...], second: tuple[int, ...]) -> dict[str, int]:

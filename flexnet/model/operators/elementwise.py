@@ -1,11 +1,11 @@
 """Operators that compute every element by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
 
 __all__ = ["Binary", "Dropout", "Unary"]
 
@@ -23,9 +23,9 @@ class _ElementWise(OperatorKind):
         x, y, _ = elements(op)
         return 8 * x if op.attrs.get("inplace", 0) else 8 * (x + y)
 
-    def spatial(self, op: Operator) -> bool:
-        """Always."""
-        return True
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All."""
+        return image_axes(op)
 
 
 class Unary(_ElementWise):

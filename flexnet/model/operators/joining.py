@@ -1,11 +1,11 @@
 """Operators that join tensors or take them apart, and compute nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, whole_number
-from flexnet.model.operators.kind import CopyingKind, Layer, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, elements, image_axes, tensor_bytes
 
 __all__ = ["Concat", "Split", "Stack", "Unstack"]
 
@@ -34,9 +34,10 @@ class Concat(CopyingKind):
         """One for each input."""
         return Passes(len(op.inputs), len(op.inputs))
 
-    def spatial(self, op: Operator) -> bool:
-        """Where channels are joined."""
-        return op.attrs["axis"] == 1
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the one along which tensors are joined."""
+        joined = op.rank - 1 - op.attrs["axis"]
+        return {k: axis for k, axis in image_axes(op).items() if k != joined}
 
 
 class Split(CopyingKind):

@@ -10,13 +10,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from math import gcd
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flexnet.model.cutting import aligned_split, cut_tensor
 from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["Arithmetic", "CopyingKind", "Layer", "OperatorKind", "Passes", "elements", "tensor_bytes"]
+__all__ = [
+    "Arithmetic",
+    "Axis",
+    "CopyingKind",
+    "Layer",
+    "OperatorKind",
+    "Passes",
+    "Window",
+    "elements",
+    "image_axes",
+    "tensor_bytes",
+]
 
 
 class Passes(NamedTuple):
@@ -24,6 +36,27 @@ class Passes(NamedTuple):
 
     forward: int
     backward: int
+
+
+class Axis(Enum):
+    """What it means to cut along a dimension of a config: the space of SOAP (arXiv:1807.05358, section 4)."""
+
+    SAMPLE = auto()
+    """Every part has some samples, and all weights that are not cut otherwise."""
+    ATTRIBUTE = auto()
+    """Every part has all samples, of each a piece: rows of an image, steps of a sequence."""
+    PARAMETER = auto()
+    """Every part computes some output channels, and holds the weights of these."""
+    REDUCTION = auto()
+    """Every part sums over some input channels (or heads), and holds their weights; its output is a partial sum."""
+
+
+class Window(NamedTuple):
+    """What element ``e`` of an output reads along a dimension: ``size`` elements from ``e stride - padding`` on."""
+
+    stride: int = 1
+    size: int = 1
+    padding: int = 0
 
 
 class Arithmetic(Enum):
@@ -156,12 +189,28 @@ class OperatorKind(ABC):
         """
         return 8 * sum(elements(op))
 
-    def spatial(self, op: Operator) -> bool:
-        """Whether width and height of its images may be cut too (``--enable-attribute-parallel``).
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Dimensions of a config that may be cut, and what that means; the batch alone unless defined.
 
-        ``op`` reads and writes tensors (N, C, H, W).
+        The dimensions of a config are those of output 0; one more, numbered as its rank, stands for a reduction.
+        `input_split` and `weight_split` must say what a part then needs.  (`channel_parallel` says what profilers cut
+        with ``--enable-parameter-parallel``.)
         """
-        return False
+        return {} if self.whole else {op.rank - 1: Axis.SAMPLE}
+
+    def cut_sizes(self, op: Operator) -> Mapping[int, int]:
+        """For each dimension of `axes` the size that its degrees must divide: of all tensors that are cut along it."""
+        cuts = [pair for x in op.outputs for pair in zip(x.dims, aligned_split(op, x), strict=True)]
+        cuts += [pair for i, w in enumerate(op.weights) for pair in zip(w.dims, self.weight_split(op, i), strict=True)]
+        for i, source in enumerate(op.inputs):  # of windows the border is read twice, so sizes need not be divided
+            places = zip(source.tensor.dims, self.input_split(op, i), self.reach(op, i), strict=True)
+            cuts += [(size, k) for size, k, window in places if window == Window()]
+        return {axis: gcd(*(size for size, k in cuts if k == axis)) for axis in self.axes(op)}
+
+    def spatial(self, op: Operator) -> bool:
+        """Whether ``op`` is on images (N, C, H, W) of which width and height may be cut."""
+        axes = self.axes(op)
+        return op.rank == 4 and axes.get(0) is axes.get(1) is Axis.ATTRIBUTE
 
     def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
         """Tensors of which the original's libraries take only so many bytes a part; none unless defined.
@@ -173,14 +222,26 @@ class OperatorKind(ABC):
     def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
         """For each dimension of input ``i`` the dimension of a config that cuts it, -1 where a part reads all of it.
 
-        The dimensions of a config are those of output 0.  Unless defined, a tensor of the same rank is cut as that is,
-        and of another the batch alone.
+        The dimensions of a config are those of output 0, then that of a reduction.  Unless defined, a tensor of the
+        same rank is cut as output 0 is, and of another the batch alone.
         """
         return aligned_split(op, op.inputs[i].tensor)
 
-    def weight_split(self, op: Operator, i: int) -> int:
-        """The dimension of a config that cuts the outermost one of weight ``i``, -1 if every part holds all of it."""
-        return -1
+    def reach(self, op: Operator, i: int) -> tuple[Window, ...]:
+        """For each dimension of input ``i`` what an element of the output reads along it.
+
+        Unless defined, the element at its own place: then a cut dimension must be as large as that of the output, or
+        fall into pieces as it does.
+        """
+        return (Window(),) * len(op.inputs[i].tensor.dims)
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """For each dimension of weight ``i`` the dimension of a config that cuts it; all -1: every part holds it all.
+
+        Parts that hold the same piece sum up its gradient, but for those of a reduction: each of these has all of the
+        gradient of a weight that the reduction does not cut.
+        """
+        return (-1,) * len(op.weights[i].dims)
 
     def part(self, op: Operator, degrees: tuple[int, ...]) -> Operator:
         """The operator that computes one part of ``op``: of the same kind, with the shapes of the part.
@@ -189,18 +250,16 @@ class OperatorKind(ABC):
         ----------
         op : Operator
         degrees : tuple of int
-            Pieces per dimension of output 0, innermost first, the batch last; pieces that do not come out even are
-            rounded down.
+            Pieces per dimension of output 0, innermost first, the batch last, and maybe of a reduction behind it;
+            pieces that do not come out even are rounded down.
         """
+        degrees = (*degrees, 1)[: op.rank + 1]
         inputs = tuple(
             replace(source, tensor=cut_tensor(source.tensor, degrees, self.input_split(op, i)))
             for i, source in enumerate(op.inputs)
         )
         outputs = tuple(cut_tensor(tensor, degrees, aligned_split(op, tensor)) for tensor in op.outputs)
-        weights = tuple(
-            cut_tensor(tensor, degrees, (*[-1] * (len(tensor.dims) - 1), self.weight_split(op, i)))
-            for i, tensor in enumerate(op.weights)
-        )
+        weights = tuple(cut_tensor(tensor, degrees, self.weight_split(op, i)) for i, tensor in enumerate(op.weights))
         return replace(op, inputs=inputs, outputs=outputs, weights=weights)
 
 
@@ -210,6 +269,13 @@ class CopyingKind(OperatorKind):
     def flops(self, op: Operator) -> Passes:
         """None."""
         return Passes(0, 0)
+
+
+def image_axes(op: Operator) -> dict[int, Axis]:
+    """All dimensions of output 0: channels (N, C), (N, S, C) or (N, C, H, W), samples, and what is between them."""
+    channels = 0 if op.rank < 4 else op.rank - 2
+    found = {k: Axis.PARAMETER if k == channels else Axis.ATTRIBUTE for k in range(op.rank - 1)}
+    return {**found, op.rank - 1: Axis.SAMPLE}
 
 
 def elements(op: Operator) -> tuple[int, int, int]:

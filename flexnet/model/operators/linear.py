@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_shape, whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, tensor_bytes
 
 __all__ = ["Linear"]
 
@@ -15,7 +15,8 @@ _LIMITED = (OpType.RELU, OpType.SIGMOID, OpType.TANH)
 class Linear(OperatorKind):
     """A linear layer over the innermost dimension, optionally with a bias and a fused activation.
 
-    A part of its channels reads the whole input and holds its share of the weights.
+    A part of its output channels reads the whole input and holds its share of the weights; a part of its input channels
+    reads those, and a fused activation waits for the sum, which whoever reads it makes.
     """
 
     number = OpType.LINEAR
@@ -59,10 +60,15 @@ class Linear(OperatorKind):
         """The output, where cuDNN computes the activation."""
         return [(op.outputs[0], _LARGEST)] if op.attrs.get("activation", 0) in _LIMITED else []
 
-    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
-        """A part of the channels needs the whole input; model.cc:798 cuts it."""
-        return (-1, *range(1, op.rank))
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All: output channels, steps of a sequence, samples, and input channels."""
+        steps = dict.fromkeys(range(1, op.rank - 1), Axis.ATTRIBUTE)
+        return {0: Axis.PARAMETER, **steps, op.rank - 1: Axis.SAMPLE, op.rank: Axis.REDUCTION}
 
-    def weight_split(self, op: Operator, i: int) -> int:
-        """Kernel and bias are cut as the channels."""
-        return 0
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """A part of the output channels needs all input channels; model.cc:798 cuts them."""
+        return (op.rank, *range(1, op.rank))
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """The kernel is cut along both channels, the bias as the output."""
+        return (op.rank, 0) if i == 0 else (0,)

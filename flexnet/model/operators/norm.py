@@ -1,7 +1,9 @@
 """Normalizations, with scale and shift."""
 
+from collections.abc import Mapping
+
 from flexnet.model.graph import Operator, OpType, Tensor
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
 
 __all__ = ["BatchNorm", "LayerNorm"]
 
@@ -29,6 +31,15 @@ class BatchNorm(_Norm):
         """Any shape; ``BatchNorm``."""
         return Layer("BatchNorm", [x], [Tensor((x.dims[-2],))] * 2)
 
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All; a part normalizes by means of its own pieces of a channel, as one of the batch does."""
+        found = image_axes(op)
+        return {**found, op.rank - 2: Axis.PARAMETER}
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """Scale and shift are cut as the channels."""
+        return (op.rank - 2,)
+
     def memory_bytes(self, op: Operator) -> int:
         """8 (x + y + 2 channels): scale and shift."""
         x, y, _ = elements(op)
@@ -45,3 +56,7 @@ class LayerNorm(_Norm):
     def layer(self, x: Tensor) -> Layer:
         """Any shape; ``LayerNorm``."""
         return Layer("LayerNorm", [x], [Tensor((x.dims[0],))] * 2)
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the one it normalizes over."""
+        return {k: axis for k, axis in image_axes(op).items() if k > 0}

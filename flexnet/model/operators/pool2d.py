@@ -1,10 +1,10 @@
 """2-D pooling."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape
-from flexnet.model.operators.kind import Layer, Passes, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, Passes, tensor_bytes
 from flexnet.model.operators.windows import LARGEST, WindowKind, windows
 
 __all__ = ["Pool2D"]
@@ -47,6 +47,10 @@ class Pool2D(WindowKind):
     def irregular_bytes(self, op: Operator) -> Passes:
         """All: windows overlap."""
         return self.moved_bytes(op)
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All; channels pass through."""
+        return {0: Axis.ATTRIBUTE, 1: Axis.ATTRIBUTE, 2: Axis.PARAMETER, 3: Axis.SAMPLE}
 
     def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
         """The input."""

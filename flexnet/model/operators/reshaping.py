@@ -1,12 +1,12 @@
 """Operators that put the elements of one tensor in another shape or order, and compute nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from flexnet.errors import FlexNetError
-from flexnet.model.graph import OpType, Tensor
+from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, check_shape, whole_number
-from flexnet.model.operators.kind import CopyingKind, Layer
+from flexnet.model.operators.kind import Axis, CopyingKind, Layer, image_axes
 
 __all__ = ["Flat", "Reshape", "Reverse", "Transpose"]
 
@@ -22,6 +22,14 @@ class Flat(CopyingKind):
         """Any shape; ``Flat``."""
         *inner, batch = x.dims
         return Layer("Flat", [Tensor((prod(inner), batch), x.dtype)])
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Samples, and channels of an image, whose elements follow one another."""
+        return image_axes(op)
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """Pieces of the result are made of those of the outermost dimension but the batch."""
+        return (*[-1] * (len(op.inputs[i].tensor.dims) - 2), 0, op.rank - 1)
 
 
 class Reshape(CopyingKind):
@@ -52,6 +60,14 @@ class Transpose(CopyingKind):
         check_shape(self.label, x, "(N, S, F)", "(N, C, H, W)")
         return Layer("Transpose", [Tensor((x.dims[1], x.dims[0], *x.dims[2:]), x.dtype)])
 
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All."""
+        return image_axes(op)
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """The two innermost dimensions exchanged."""
+        return (1, 0, *range(2, op.rank))
+
 
 class Reverse(CopyingKind):
     """The elements along an axis, which is counted with the batch as 0, from the last to the first."""
@@ -64,3 +80,7 @@ class Reverse(CopyingKind):
         """Any shape; ``Reverse_<axis>``, where the original counts the innermost axis as 0, and so does ``attrs``."""
         k = len(x.dims) - 1 - check_axis("reverse: axis", axis, len(x.dims))
         return Layer(f"Reverse_{k}", [x], attrs={"axis": k})
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the reversed one."""
+        return {k: axis for k, axis in image_axes(op).items() if k != op.attrs["axis"]}

@@ -1,7 +1,9 @@
 """Softmax, by itself and with the loss behind it."""
 
+from collections.abc import Mapping
+
 from flexnet.model.graph import Operator, OpType, Tensor
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, image_axes, tensor_bytes
 
 __all__ = ["CrossEntropy", "Softmax"]
 
@@ -10,6 +12,10 @@ class _Softmax(OperatorKind):
     def layer(self, x: Tensor) -> Layer:
         """Any shape; the key is the name."""
         return Layer(self.name, [x])
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the innermost dimension."""
+        return {k: axis for k, axis in image_axes(op).items() if k > 0}
 
     def flops(self, op: Operator) -> Passes:
         """Forward 4 x, back the same."""

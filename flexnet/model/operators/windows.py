@@ -6,7 +6,7 @@ from typing import Any
 
 from flexnet.model.graph import Operator, Tensor
 from flexnet.model.operators.checks import pair
-from flexnet.model.operators.kind import OperatorKind
+from flexnet.model.operators.kind import OperatorKind, Window
 
 __all__ = ["LARGEST", "WindowKind", "windows"]
 
@@ -34,9 +34,11 @@ def windows(
 class WindowKind(OperatorKind):
     """A kind whose layers have the attributes of `windows`."""
 
-    def spatial(self, op: Operator) -> bool:
-        """Always."""
-        return True
+    def reach(self, op: Operator, i: int) -> tuple[Window, ...]:
+        """The windows along width and height; border rows are read by the parts on both sides of it."""
+        attrs = op.attrs
+        across = Window(attrs["stride_w"], attrs["kernel_w"], attrs["padding_w"])
+        return across, Window(attrs["stride_h"], attrs["kernel_h"], attrs["padding_h"]), Window(), Window()
 
     def part(self, op: Operator, degrees: tuple[int, ...]) -> Operator:
         """A part of the width or height reads what its windows reach over, and needs no padding."""

@@ -34,7 +34,8 @@ class Propagate(Move):
             degrees = space.degrees[op][int(changed.choice[op])]
             n_part = prod(degrees)
             row = changed.devices[op]
-            spread = n_part == degrees[-1] and all(int(row[i]) == i for i in range(n_part))
+            batch = degrees[space.problem.graph.operators[op].rank - 1]
+            spread = n_part == batch and all(int(row[i]) == i for i in range(n_part))
             edges = [
                 (other, elements)
                 for other, elements in space.neighbours[op]
@@ -45,8 +46,7 @@ class Propagate(Move):
             ends = list(accumulate(elements for _, elements in edges))
             other = edges[bisect_right(ends, rng.random() * ends[-1])][0]
             if spread:
-                rank = len(space.degrees[other][0])
-                wanted = batch_degrees(rank, degrees[-1])
+                wanted = batch_degrees(space.problem.graph.operators[other].rank, batch)
                 if wanted not in space.degrees[other]:
                     if rng.random() < P_WALK_ON:
                         continue

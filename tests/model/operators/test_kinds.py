@@ -53,11 +53,16 @@ class TestEveryKind:
 
     def test_how_it_is_cut(self, number: int) -> None:
         kind, op = OPERATORS[number], SAMPLES[number]
-        dims = range(-1, op.rank)
+        dims = range(-1, op.rank + 1)
         for i, source in enumerate(op.inputs):
             assert len(kind.input_split(op, i)) == len(source.tensor.dims)
             assert set(kind.input_split(op, i)) <= set(dims)
-        assert all(kind.weight_split(op, i) in dims for i in range(len(op.weights)))
+            assert len(kind.reach(op, i)) == len(source.tensor.dims)
+        for i, weight in enumerate(op.weights):
+            assert len(kind.weight_split(op, i)) == len(weight.dims)
+            assert set(kind.weight_split(op, i)) <= set(dims)
+        assert set(kind.cut_sizes(op)) == set(kind.axes(op)) <= set(dims) - {-1}
+        assert all(size > 0 for size in kind.cut_sizes(op).values())
         found = measured_degrees(op, **CUTS)
         assert any(prod(degrees[:-1]) > 1 for degrees in found) == (kind.channel_parallel or self.spatial(number))
         assert max(map(prod, found)) == (1 if kind.whole else 4)

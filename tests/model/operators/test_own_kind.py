@@ -1,5 +1,6 @@
 """Kinds that a program adds by a class and a line in the registry, from model to plan."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from flexnet.exact.pase import pase_problem
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, Operator, Tensor
 from flexnet.model.operators import OPERATORS, type_name
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
@@ -51,8 +52,11 @@ class Scale(OperatorKind):
     def flops(self, op: Operator) -> Passes:
         return Passes(op.outputs[0].volume, 2 * op.outputs[0].volume)
 
-    def weight_split(self, op: Operator, i: int) -> int:
-        return 0
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        return {0: Axis.PARAMETER, 1: Axis.SAMPLE}
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        return (0,)
 
 
 class Memory(OperatorKind):
@@ -122,8 +126,9 @@ def test_it_is_estimated_and_searched(semantics: Any, parameter_parallel: bool, 
     assert (len(table.entries["Scale"]) == 6) == parameter_parallel
     cluster = Cluster(N_SERVER, link_bandwidth=1e9, latency=1e-6, degree=2)
     problem = make_problem(graph, table, cluster, semantics)
-    sharded = 0 if semantics.shard_parameters else -1
-    assert problem.arrays.weight_shard_dim.tolist() == [sharded, sharded, sharded, -1, sharded, sharded]
+    sharded = semantics.shard_parameters
+    assert problem.arrays.weight_cut[:, 0].tolist() == [sharded, sharded, sharded, False, sharded, sharded]
+    assert problem.arrays.weight_cut[:, 2].tolist() == [sharded, False, False, False, sharded, False]
     assert problem.arrays.is_whole.tolist() == [False, False, False, True, False, False]
     settings = Settings("topoopt", budget=60, propagation=True, parameter_parallel=parameter_parallel)
     found = find_plan(problem, settings)

@@ -1,0 +1,152 @@
+"""Costs of cuts that were not measured, from those that were.
+
+A cut costs what its nearest relative costs, the measured one with the most similar number of parts, times the ratio
+that the roofline (`flexnet.cost.roofline`) has for the two.  Memory likewise, by the ratio of what the operator's kind
+counts (`OperatorKind.memory_bytes`).  How far off this is, ``benchmarks/cut_estimates.py`` tells; docs/costs.md has its
+figures.
+"""
+
+from dataclasses import replace
+from math import log, prod
+from types import MappingProxyType
+from typing import NamedTuple
+
+from flexnet.cost.configs import every_degrees
+from flexnet.cost.gpus import GPUS, Gpu, find_gpu
+from flexnet.cost.parts import part_of
+from flexnet.cost.roofline import part_seconds
+from flexnet.cost.shape_names import shape_name
+from flexnet.cost.table import CostTable, Entry
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import ModelGraph, Operator
+from flexnet.model.operators import kind_of
+
+__all__ = ["complete_table", "estimate_entry", "gpu_of", "memory_of"]
+
+
+def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu: str | Gpu | None = None) -> CostTable:
+    """The table with an entry for every cut of every operator of a model that a search may choose.
+
+    Parameters
+    ----------
+    table : CostTable
+        Measured, or estimated by the roofline; it must hold at least one config of each operator.
+    graph : ModelGraph
+    big_gpu : int
+        GPUs of a server acting as one, as the table was made for.
+    gpu : str or Gpu, optional
+        Whose data sheet estimates; None for the GPU that the table's provenance names, or the A100.
+
+    Returns
+    -------
+    CostTable
+        ``shapes`` has, for each operator of the model, first what `CostTable.candidates` gave, as it was and in its
+        order; then all other configs of `flexnet.cost.configs.every_degrees`, ascending in parts, marked as
+        estimated.  ``entries``, which the original's semantics read, is as it was.
+
+    Raises
+    ------
+    FlexNetError
+        If the table has no measurement of an operator, or there is no GPU of that name.
+
+    Examples
+    --------
+    >>> from flexnet.cost.roofline import roofline_table
+    >>> from flexnet.model.builder import GraphBuilder
+    >>> b = GraphBuilder("mlp", batch_size=64)
+    >>> x = b.dense(b.input(16), 4)
+    >>> table = complete_table(roofline_table(b.build(), "a100", n_server=2), b.build())
+    >>> [(entry.degrees, entry.estimated) for entry in table.candidates(b.build().operators[0])]
+    [((1, 1), False), ((1, 2), False), ((1, 1, 2), True), ((2, 1), True)]
+    """
+    found = _gpu(table, gpu)
+    shapes: dict[str, tuple[Entry, ...]] = {}
+    for op in graph.operators:
+        name = shape_name(op)
+        if name in shapes:
+            continue
+        known = table.candidates(op)
+        have = {entry.degrees for entry in known}
+        wanted = [
+            degrees for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu) if degrees not in have
+        ]
+        relatives = _relatives(op, known, big_gpu, found) if wanted else ()
+        shapes[name] = (*known, *(_estimated(op, degrees, relatives, big_gpu, found) for degrees in wanted))
+    return replace(table, shapes=MappingProxyType({**table.shapes, **shapes}))
+
+
+def estimate_entry(
+    op: Operator, degrees: tuple[int, ...], known: tuple[Entry, ...], *, big_gpu: int, gpu: Gpu
+) -> Entry:
+    """What a config of ``op`` costs by its nearest relative in ``known``, which must not be empty."""
+    return _estimated(op, degrees, _relatives(op, known, big_gpu, gpu), big_gpu, gpu)
+
+
+def gpu_of(table: CostTable) -> Gpu | None:
+    """The GPU that a table's provenance names, if it does and its data sheet is known.
+
+    >>> gpu_of(CostTable(8, 2, {}, False, "m.json", {"gpu": "NVIDIA A100-SXM4-40GB"})).name
+    'a100'
+    """
+    said = table.provenance.get("gpu")
+    name = said.get("name") if isinstance(said, dict) else said
+    if not isinstance(name, str):
+        return None
+    return next((gpu for gpu in GPUS.values() if gpu.name in name.lower()), None)
+
+
+def memory_of(table: CostTable) -> float | None:
+    """Bytes of memory of the GPU that a table was made on or for, if its provenance tells."""
+    said = table.provenance.get("gpu_memory_bytes")
+    if isinstance(said, int | float) and said > 0:
+        return float(said)
+    gpu = gpu_of(table)
+    return None if gpu is None else gpu.memory_bytes
+
+
+class _Relative(NamedTuple):
+    """A known config, and what the roofline has for it: seconds forward and back, and bytes."""
+
+    entry: Entry
+    forward: float
+    backward: float
+    memory: int
+
+
+def _gpu(table: CostTable, gpu: str | Gpu | None) -> Gpu:
+    if isinstance(gpu, Gpu):
+        return gpu
+    return find_gpu(gpu) if gpu is not None else gpu_of(table) or find_gpu("a100")
+
+
+def _relatives(op: Operator, known: tuple[Entry, ...], big_gpu: int, gpu: Gpu) -> tuple[_Relative, ...]:
+    if not known:
+        raise FlexNetError(f"operator {op.name} ({op.key}) has no known config to estimate others from")
+    found = {}
+    for entry in known:
+        part = part_of(op, entry.degrees, big_gpu)
+        found[entry.degrees] = _Relative(entry, *part_seconds(part, 1, gpu), kind_of(part).memory_bytes(part))
+    return tuple(found.values())
+
+
+def _estimated(
+    op: Operator, degrees: tuple[int, ...], relatives: tuple[_Relative, ...], big_gpu: int, gpu: Gpu
+) -> Entry:
+    parts = log(prod(degrees))
+    # Of two equally near ones that with more parts: it is cut finer, as what is asked for mostly is.
+    near = min(relatives, key=lambda one: (abs(log(prod(one.entry.degrees)) - parts), -prod(one.entry.degrees)))
+    part = part_of(op, degrees, big_gpu)
+    forward, backward = part_seconds(part, 1, gpu)
+    memory = kind_of(part).memory_bytes(part)
+    return Entry(
+        degrees,
+        _scaled(near.entry.forward, forward, near.forward),
+        _scaled(near.entry.backward, backward, near.backward),
+        round(_scaled(near.entry.memory, memory, near.memory)),
+        estimated=True,
+    )
+
+
+def _scaled(known: float, wanted: float, here: float) -> float:
+    """What is known times the ratio of two estimates; without a ratio, the estimate."""
+    return known * (wanted / here) if here > 0 else wanted
