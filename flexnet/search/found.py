@@ -121,7 +121,12 @@ class Found:
         if self.bound is None:
             return {}
         points = [[s_to_ms(point.time), point.memory / 1e9] for point in self.bound.frontier()]
-        return {"lower_bound_ms": s_to_ms(self.bound.seconds), "additive_ms_and_memory_gb": points}
+        return {
+            "lower_bound_ms": s_to_ms(self.bound.seconds),
+            "gap": self.seconds / self.bound.seconds,
+            "bound_terms": dict(self.bound.binding),
+            "additive_ms_and_memory_gb": points,
+        }
 
 
 def _summary_lines(found: Found, gpu: str | None) -> list[str]:
@@ -163,7 +168,9 @@ def _bound(found: Found) -> list[str]:
     if found.bound is None:
         return []
     bound = found.bound.seconds
-    return [f"bound      no plan takes less than {ms_text(bound)}; the best is at {found.seconds / bound:.2f}x"]
+    binding = ", ".join(f"{words} {share:.0%}".replace("%", " %") for words, share in found.bound.binding)
+    gap = f"the best is at {found.seconds / bound:.2f}x"
+    return [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
 
 
 def _memory_text(found: Found, gpu: str | None) -> str:

@@ -37,12 +37,11 @@ class DynamicProgramming(Start):
         problem = space.problem
         terms = measured_terms(problem, strided=space.strided)
         per_byte = 1.0 / family.server_bandwidth(problem.cluster)
-        counted = per_byte if problem.semantics.fair_links else None
-        seconds = lower_bound(problem.graph, terms, problem.cluster.n_server, counted)
+        proven = lower_bound(problem, family)
         found: dict[tuple[Config, ...], None] = {}
         for choices in _selections(terms, per_byte, memory_limit):
             found[tuple(place(problem, terms, choices, strided=space.strided))] = None
-        return StartPoints(tuple(found), Bound(seconds, terms, per_byte))
+        return StartPoints(tuple(found), Bound(proven.seconds, terms, per_byte, proven.terms))
 
 
 def _selections(terms: Terms, per_byte: float, memory_limit: float | None) -> Iterator[tuple[int, ...]]:

@@ -27,11 +27,14 @@ class Bound:
     terms : Terms
     per_byte : float
         Seconds a server takes to send a byte.
+    binding : tuple of (str, float)
+        What the bound rests on, with weights that add up to 1, heaviest first (`flexnet.exact.bound.LowerBound`).
     """
 
     seconds: float
     terms: Terms
     per_byte: float
+    binding: tuple[tuple[str, float], ...] = ()
 
     def frontier(self) -> list[FrontierPoint]:
         """Trade-offs of additive time (seconds) and memory of all operators of a server (bytes)."""

@@ -1,0 +1,219 @@
+"""What every choice of an operator, and every two choices along an edge, need at least, wherever the parts lie.
+
+A placement may be any with the parts of an operator on different servers, so at most one part of a producer lies with
+a given part of its consumer, and at most one of the consumer with a given part of the producer.  All that bounds need
+of a pair of choices follows dimension by dimension, for parts are boxes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.plan.problem import Problem
+
+__all__ = ["EdgeNeeds", "Needs", "least_needs"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_CHOICES = 40  # of an operator; above that, choices are taken together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeNeeds:
+    """Bytes along the edges between two operators, forward; backward the same bytes go back.
+
+    Parameters
+    ----------
+    receive : float64 (n_choice of producer, n_choice of consumer)
+        Every part of the consumer receives so many at least from other servers.
+    send : float64 (n_choice of producer, n_choice of consumer)
+        Every part of the producer sends so many at least to other servers.
+    total : float64 (n_choice of producer, n_choice of consumer)
+        All parts together.
+    covered : bool
+        Whether every part of the producer is read, whatever the choices.
+    """
+
+    receive: Floats
+    send: Floats
+    total: Floats
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needs:
+    """What choices need at least; one entry per choice, or class of choices.
+
+    Parameters
+    ----------
+    forward, backward : tuple of float64 (n_choice,)
+        Seconds of one part.
+    forward_work, backward_work : tuple of float64 (n_choice,)
+        Seconds of all parts.
+    in_server : tuple of float64 (n_weight, n_choice)
+        Seconds in which the GPUs of a server reduce a weight among themselves.
+    reduced : tuple of float64 (n_weight, n_choice)
+        Bytes a server that holds a part then sends to all-reduce the weight.
+    reduced_total : tuple of float64 (n_choice,)
+        Bytes all servers send to all-reduce weights.
+    edges : dict of EdgeNeeds
+        By producer and consumer.
+    """
+
+    forward: tuple[Floats, ...]
+    backward: tuple[Floats, ...]
+    forward_work: tuple[Floats, ...]
+    backward_work: tuple[Floats, ...]
+    in_server: tuple[Floats, ...]
+    reduced: tuple[Floats, ...]
+    reduced_total: tuple[Floats, ...]
+    edges: dict[tuple[int, int], EdgeNeeds]
+
+
+def least_needs(problem: Problem, *, most_choices: int = MOST_CHOICES) -> Needs:
+    """Needs of every operator of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    most_choices : int
+        Where an operator has more choices, those with as many parts count as one that needs, of everything, what the
+        one of them needs that needs least.
+    """
+    arrays = problem.arrays
+    rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
+    labels = [_classes(arrays.parts[at], most_choices) for at in rows]
+    values: list[list[Floats]] = [[] for _ in range(7)]
+    for op, at in enumerate(rows):
+        parts = arrays.parts[at]
+        forward, backward = arrays.forward[at], arrays.backward[at]
+        of_choices = (forward, backward, forward * parts, backward * parts, *_reductions(problem, op, at))
+        for column, value in zip(values, of_choices, strict=True):
+            column.append(_least(value, labels[op]))
+    edges: dict[tuple[int, int], EdgeNeeds] = {}
+    known: dict[tuple[object, ...], EdgeNeeds] = {}
+    for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
+        rank = int(arrays.edge_rank[e])
+        dims, split = tuple(arrays.edge_dims[e, :rank].tolist()), tuple(arrays.edge_split[e, :rank].tolist())
+        size = int(arrays.edge_element_bytes[e])
+        degrees = [tuple(problem.candidates[op][row - arrays.candidate_ptr[op]].degrees for row in rows[op]) for op in (u, v)]
+        key = (dims, split, size, *degrees)
+        if key not in known:
+            needs = _edge(dims, split, degrees[0], degrees[1], size)
+            small = (_least_pairs(t, labels[u], labels[v]) for t in (needs.receive, needs.send, needs.total))
+            known[key] = EdgeNeeds(*small, needs.covered)
+        edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
+    return Needs(*map(tuple, values), edges)
+
+
+def _distinct(problem: Problem, op: int) -> Ints:
+    """Candidates of an operator without repetitions, as rows of all candidates."""
+    seen: dict[tuple[int, ...], int] = {}
+    for row, entry in enumerate(problem.candidates[op]):
+        seen.setdefault(entry.degrees, row)
+    return problem.arrays.candidate_ptr[op] + np.array(list(seen.values()), np.int64)
+
+
+def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats]:
+    """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate."""
+    arrays = problem.arrays
+    weights = range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1])
+    inside, sent, total = np.zeros((len(weights), len(at))), np.zeros((len(weights), len(at))), np.zeros(len(at))
+    gpus = 0 if arrays.is_whole[op] else problem.cluster.big_gpu
+    for i, w in enumerate(weights):
+        dim = arrays.weight_shard_dim[w]
+        shards = arrays.degrees[at, dim] if dim >= 0 else np.ones(len(at), np.int64)
+        members = arrays.parts[at] // shards
+        size = arrays.weight_bytes[w] // shards
+        sent[i] = 2.0 * (members - 1) / members * size
+        total += 2.0 * (members - 1) * size * shards
+        if gpus:
+            inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
+    return inside, sent, total
+
+
+def _classes(parts: Ints, most: int) -> Ints:
+    """Class of every choice: its own, or if there are too many that of its number of parts."""
+    return np.arange(len(parts)) if len(parts) <= most else np.unique(parts, return_inverse=True)[1].astype(np.int64)
+
+
+def _least(values: Floats, label: Ints) -> Floats:
+    out = np.full((*values.shape[:-1], int(label.max()) + 1), np.inf)
+    np.minimum.at(out, (..., label), values)
+    return out
+
+
+def _least_pairs(table: Floats, label: Ints, other: Ints) -> Floats:
+    if int(label.max()) + 1 == len(label) and int(other.max()) + 1 == len(other):
+        return table
+    out = np.full((int(label.max()) + 1, int(other.max()) + 1), np.inf)
+    np.minimum.at(out, (label[:, None], other[None, :]), table)
+    return out
+
+
+def _joined(one: EdgeNeeds, other: EdgeNeeds) -> EdgeNeeds:
+    """Of two tensors between the same operators: what is local of one may be local of the other."""
+    return EdgeNeeds(
+        one.receive + other.receive, one.send + other.send, one.total + other.total, one.covered or other.covered
+    )
+
+
+def _edge(
+    dims: tuple[int, ...],
+    split: tuple[int, ...],
+    producer: Sequence[tuple[int, ...]],
+    consumer: Sequence[tuple[int, ...]],
+    size: int,
+) -> EdgeNeeds:
+    """Needs of every pair of configs; dimensions that the same number cuts twice count as if cut independently."""
+    rank = len(dims)
+    shape = (len(producer), len(consumer))
+    largest, ratio, lengths, kept = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    most_read, spread, sent, stays = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    covered = True
+    for k, extent in enumerate(dims):
+        cuts = np.array([degrees[k] for degrees in producer], np.int64)
+        wanted = np.array([degrees[split[k]] if split[k] >= 0 else 1 for degrees in consumer], np.int64)
+        each_cut, at_cut = np.unique(cuts, return_inverse=True)
+        each_wanted, at_wanted = np.unique(wanted, return_inverse=True)
+        along = np.array([[_along(extent, int(c), int(w)) for w in each_wanted] for c in each_cut])
+        facts = np.moveaxis(along[at_cut[:, None], at_wanted[None, :]], -1, 0)
+        for product, fact in zip((largest, ratio, lengths, kept, most_read, spread, sent, stays), facts, strict=True):
+            product *= fact
+        covered = covered and bool((along[..., 4] > 0).all())
+    dims_cut = sorted({dim for dim in split if dim >= 0})
+    alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
+    parts = np.array([prod(degrees) for degrees in consumer], np.float64)
+    receive = size * largest * (ratio - 1.0)
+    partial = np.array([prod(degrees[rank:]) > 1 for degrees in producer])  # parts that hold the same elements
+    if len(dims_cut) < sum(dim >= 0 for dim in split):
+        send, total = np.zeros(shape), parts * receive
+    else:
+        send = size * most_read * (alike * spread - 1.0)
+        total = np.maximum(size * alike * (lengths - kept), size * (alike * sent - stays))
+        send[partial] = 0.0
+        total[partial] = (parts * receive)[partial]
+    return EdgeNeeds(receive, np.maximum(send, 0.0), np.maximum(total, 0.0), covered and not partial.any())
+
+
+def _along(extent: int, cut: int, wanted: int) -> tuple[float, ...]:
+    """Facts of one dimension, of ``cut`` pieces of a producer and ``wanted`` of its consumer.
+
+    Of what a consumer's piece j reads: the least over j of its largest share, of all over the largest, and over all j
+    the sum of all and of the largest; then the same of what is read of a producer's piece.
+    """
+    low = np.arange(cut) * (extent // cut)
+    high = np.append(low[1:], extent)
+    piece = extent // wanted
+    begin = np.arange(wanted)[:, None] * piece
+    shared = np.maximum(np.minimum(begin + piece, high) - np.maximum(begin, low), 0).astype(np.float64)
+    facts: list[float] = []
+    for each in (shared, shared.T):
+        total, most = each.sum(axis=1), each.max(axis=1)
+        ratios = np.divide(total, most, out=np.ones_like(total), where=most > 0)
+        facts += [float(most.min()), float(ratios.min()), float(total.sum()), float(most.sum())]
+    return tuple(facts)
