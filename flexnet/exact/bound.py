@@ -21,7 +21,7 @@ from flexnet.exact.windows import Term, Windows, make_windows
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 
-__all__ = ["LowerBound", "lower_bound"]
+__all__ = ["SECONDS", "LowerBound", "lower_bound"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ ROUNDS = 120
 SECONDS = 10.0
 CLOSE = 2e-3  # stop where the bound is so near what terms and strategies so far allow
 ROUNDING = 1e-9  # sums are in another order than the simulator's
-KEPT_TERMS = 200
+PATIENCE = 16  # rounds without an improvement by a tenth of that
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,21 @@ def lower_bound(
     """
     began = perf_counter()
     n_server = problem.cluster.n_server
-    per_byte = 1.0 / family.server_bandwidth(problem.cluster) if problem.semantics.fair_links else None
-    windows = make_windows(least_needs(problem), n_server, per_byte)
+    widest, average = family.widest_server(problem.cluster), family.server_bandwidth(problem.cluster)
+    if not problem.semantics.fair_links:  # messages on links that serve one after the other are left out
+        widest = average = np.inf
+    windows = make_windows(least_needs(problem), n_server, widest, average)
     terms = windows.first()
     known = {term.coefficients.tobytes() for term in terms}
     columns: list[Floats] = []
     best, best_weights, best_terms = 0.0, np.zeros(0), list(terms)
     weights = np.array([0.5, 0.5])
     tried: set[tuple[int, ...]] = set()
+    last_gain, last_best = 0, 0.0
     for number in range(rounds):
         solution = _least(windows, terms, weights)
+        if solution.cost > last_best * (1 + CLOSE / 10):
+            last_gain, last_best = number, solution.cost
         if solution.cost > best:
             best, best_weights, best_terms = solution.cost, weights, list(terms)
         needs = windows.needs(solution.choices)
@@ -89,7 +94,7 @@ def lower_bound(
         if number < 5:
             violated += _violated(windows, needs, value, known)
         terms += violated
-        if perf_counter() - began > seconds:
+        if perf_counter() - began > seconds or number >= last_gain + PATIENCE:
             break
         if not violated and value <= best * (1 + CLOSE):
             break

@@ -19,7 +19,7 @@ __all__ = ["EdgeNeeds", "Needs", "least_needs"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_CHOICES = 40  # of an operator; above that, choices are taken together
+MOST_CHOICES = 128  # of an operator; above that, choices are taken together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +90,8 @@ def least_needs(problem: Problem, *, most_choices: int = MOST_CHOICES) -> Needs:
     values: list[list[Floats]] = [[] for _ in range(7)]
     for op, at in enumerate(rows):
         parts = arrays.parts[at]
-        forward, backward = arrays.forward[at], arrays.backward[at]
-        of_choices = (forward, backward, forward * parts, backward * parts, *_reductions(problem, op, at))
+        passes = arrays.forward[at], arrays.backward[at]
+        of_choices = (*passes, *(seconds * parts for seconds in passes), *_reductions(problem, op, at))
         for column, value in zip(values, of_choices, strict=True):
             column.append(_least(value, labels[op]))
     edges: dict[tuple[int, int], EdgeNeeds] = {}
@@ -100,14 +100,19 @@ def least_needs(problem: Problem, *, most_choices: int = MOST_CHOICES) -> Needs:
         rank = int(arrays.edge_rank[e])
         dims, split = tuple(arrays.edge_dims[e, :rank].tolist()), tuple(arrays.edge_split[e, :rank].tolist())
         size = int(arrays.edge_element_bytes[e])
-        degrees = [tuple(problem.candidates[op][row - arrays.candidate_ptr[op]].degrees for row in rows[op]) for op in (u, v)]
+        degrees = [
+            tuple(problem.candidates[op][row - arrays.candidate_ptr[op]].degrees for row in rows[op]) for op in (u, v)
+        ]
         key = (dims, split, size, *degrees)
         if key not in known:
             needs = _edge(dims, split, degrees[0], degrees[1], size)
-            small = (_least_pairs(t, labels[u], labels[v]) for t in (needs.receive, needs.send, needs.total))
-            known[key] = EdgeNeeds(*small, needs.covered)
+            receive, send, total = (
+                _least_pairs(t, labels[u], labels[v]) for t in (needs.receive, needs.send, needs.total)
+            )
+            known[key] = EdgeNeeds(receive, send, total, needs.covered)
         edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
-    return Needs(*map(tuple, values), edges)
+    forward, backward, forward_work, backward_work, inside, reduced, total = map(tuple, values)
+    return Needs(forward, backward, forward_work, backward_work, inside, reduced, total, edges)
 
 
 def _distinct(problem: Problem, op: int) -> Ints:
@@ -115,7 +120,7 @@ def _distinct(problem: Problem, op: int) -> Ints:
     seen: dict[tuple[int, ...], int] = {}
     for row, entry in enumerate(problem.candidates[op]):
         seen.setdefault(entry.degrees, row)
-    return problem.arrays.candidate_ptr[op] + np.array(list(seen.values()), np.int64)
+    return np.array(list(seen.values()), np.int64) + int(problem.arrays.candidate_ptr[op])
 
 
 def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats]:
@@ -142,9 +147,9 @@ def _classes(parts: Ints, most: int) -> Ints:
 
 
 def _least(values: Floats, label: Ints) -> Floats:
-    out = np.full((*values.shape[:-1], int(label.max()) + 1), np.inf)
-    np.minimum.at(out, (..., label), values)
-    return out
+    out = np.full((int(label.max()) + 1, *values.shape[:-1]), np.inf)
+    np.minimum.at(out, label, values.T)
+    return out.T
 
 
 def _least_pairs(table: Floats, label: Ints, other: Ints) -> Floats:

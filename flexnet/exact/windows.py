@@ -1,8 +1,8 @@
 """What an iteration takes at least: chains of tasks, and what must fit in between.
 
 A pass of an operator, forward or backward, is cut in parts.  Pass x leads pass y if every part of y waits for some
-part of x, directly or not; x feeds y if for every part of x some part of y waits.  Edges of the model give both, except that an
-unread part of a producer waits for no gradient, and nothing forward waits for it.
+part of x, directly or not; x feeds y if for every part of x some part of y waits.  Edges of the model give both,
+except that an unread part of a producer waits for no gradient, and nothing forward waits for it.
 
 A head of x is a chain of passes, each leading the next, up to x: no part of x ends before the parts of the chain have
 run one after the other, and each has received what it needs from other servers.  A tail of x is a chain of passes,
@@ -254,20 +254,21 @@ class Windows:
             x = tail.next[x]
 
 
-def make_windows(needs: Needs, n_server: int, per_byte: float | None) -> Windows:
+def make_windows(needs: Needs, n_server: int, widest: float, mean: float) -> Windows:
     """Lay out the terms of a model.
 
     Parameters
     ----------
     needs : Needs
     n_server : int
-    per_byte : float or None
-        Seconds per byte of all interfaces of a server together; None to leave communication out.
+    widest, mean : float
+        Bytes/s of all interfaces of any server together at most, and on the mean over servers; infinite to leave
+        communication out.
     """
-    n, time = len(needs.forward), per_byte or 0.0
+    n, time, share = len(needs.forward), 1.0 / widest, 1.0 / (mean * n_server)
     vertices = []
     for op in range(n):
-        inside, rings = needs.in_server[op] * (per_byte is not None), needs.reduced[op] * time
+        inside, rings = needs.in_server[op] * (time > 0), needs.reduced[op] * time
         alone = np.zeros(len(needs.forward[op]))
         if len(rings):
             alone = np.maximum((inside + rings).max(axis=0), inside.min(axis=0) + rings.sum(axis=0))
@@ -278,11 +279,11 @@ def make_windows(needs: Needs, n_server: int, per_byte: float | None) -> Windows
                 needs.forward_work[op] / n_server,
                 needs.backward_work[op] / n_server,
                 alone,
-                needs.reduced_total[op] * (time / n_server),
+                needs.reduced_total[op] * share,
             )
         )
     ends = tuple(needs.edges)
-    edges = tuple((e.receive * time, e.send * time, e.total * (time / n_server)) for e in needs.edges.values())
+    edges = tuple((e.receive * time, e.send * time, e.total * share) for e in needs.edges.values())
     covered = tuple(e.covered for e in needs.edges.values())
     leads, feeds = np.eye(2 * n, dtype=np.bool_), np.eye(2 * n, dtype=np.bool_)
     arriving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]

@@ -121,11 +121,12 @@ class Found:
         if self.bound is None:
             return {}
         points = [[s_to_ms(point.time), point.memory / 1e9] for point in self.bound.frontier()]
+        traded = {"additive_ms_and_memory_gb": points} if points else {}
         return {
             "lower_bound_ms": s_to_ms(self.bound.seconds),
             "gap": self.seconds / self.bound.seconds,
             "bound_terms": dict(self.bound.binding),
-            "additive_ms_and_memory_gb": points,
+            **traded,
         }
 
 
