@@ -68,7 +68,7 @@ def lower_bound(
     widest, average = family.widest_server(problem.cluster), family.server_bandwidth(problem.cluster)
     if not problem.semantics.fair_links:  # messages on links that serve one after the other are left out
         widest = average = np.inf
-    windows = make_windows(least_needs(problem), n_server, widest, average)
+    windows = make_windows(least_needs(problem, family.neighbours(n_server)), n_server, widest, average)
     terms = windows.first()
     known = {term.coefficients.tobytes() for term in terms}
     columns: list[Floats] = []

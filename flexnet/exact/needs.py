@@ -33,7 +33,7 @@ class EdgeNeeds:
     send : float64 (n_choice of producer, n_choice of consumer)
         Every part of the producer sends so many at least to other servers.
     total : float64 (n_choice of producer, n_choice of consumer)
-        All parts together.
+        All parts together, every byte counted for each link it takes at least.
     covered : bool
         Whether every part of the producer is read, whatever the choices.
     """
@@ -74,12 +74,15 @@ class Needs:
     edges: dict[tuple[int, int], EdgeNeeds]
 
 
-def least_needs(problem: Problem, *, most_choices: int = MOST_CHOICES) -> Needs:
+def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices: int = MOST_CHOICES) -> Needs:
     """Needs of every operator of a problem.
 
     Parameters
     ----------
     problem : Problem
+    neighbours : int or None
+        Servers that a server is linked to at most, where servers forward for others: its k-th nearest is as many hops
+        away as in a tree whose nodes have so many neighbours (Moore's bound).  None if one link does for any pair.
     most_choices : int
         Where an operator has more choices, those with as many parts count as one that needs, of everything, what the
         one of them needs that needs least.
@@ -105,14 +108,14 @@ def least_needs(problem: Problem, *, most_choices: int = MOST_CHOICES) -> Needs:
         ]
         key = (dims, split, size, *degrees)
         if key not in known:
-            needs = _edge(dims, split, degrees[0], degrees[1], size)
+            needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours)
             receive, send, total = (
                 _least_pairs(t, labels[u], labels[v]) for t in (needs.receive, needs.send, needs.total)
             )
             known[key] = EdgeNeeds(receive, send, total, needs.covered)
         edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
-    forward, backward, forward_work, backward_work, inside, reduced, total = map(tuple, values)
-    return Needs(forward, backward, forward_work, backward_work, inside, reduced, total, edges)
+    forward, backward, forward_work, backward_work, inside, reduced, reduced_total = map(tuple, values)
+    return Needs(forward, backward, forward_work, backward_work, inside, reduced, reduced_total, edges)
 
 
 def _distinct(problem: Problem, op: int) -> Ints:
@@ -173,12 +176,15 @@ def _edge(
     producer: Sequence[tuple[int, ...]],
     consumer: Sequence[tuple[int, ...]],
     size: int,
+    neighbours: int | None,
 ) -> EdgeNeeds:
     """Needs of every pair of configs; dimensions that the same number cuts twice count as if cut independently."""
     rank = len(dims)
     shape = (len(producer), len(consumer))
     largest, ratio, lengths, kept = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
     most_read, spread, sent, stays = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    piece, piece_read = np.ones(shape), np.ones(shape)
+    products = (largest, ratio, lengths, kept, piece, most_read, spread, sent, stays, piece_read)
     covered = True
     for k, extent in enumerate(dims):
         cuts = np.array([degrees[k] for degrees in producer], np.int64)
@@ -187,9 +193,9 @@ def _edge(
         each_wanted, at_wanted = np.unique(wanted, return_inverse=True)
         along = np.array([[_along(extent, int(c), int(w)) for w in each_wanted] for c in each_cut])
         facts = np.moveaxis(along[at_cut[:, None], at_wanted[None, :]], -1, 0)
-        for product, fact in zip((largest, ratio, lengths, kept, most_read, spread, sent, stays), facts, strict=True):
+        for product, fact in zip(products, facts, strict=True):
             product *= fact
-        covered = covered and bool((along[..., 4] > 0).all())
+        covered = covered and bool((along[..., 5] > 0).all())
     dims_cut = sorted({dim for dim in split if dim >= 0})
     alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
     parts = np.array([prod(degrees) for degrees in consumer], np.float64)
@@ -202,14 +208,31 @@ def _edge(
         total = np.maximum(size * alike * (lengths - kept), size * (alike * sent - stays))
         send[partial] = 0.0
         total[partial] = (parts * receive)[partial]
-    return EdgeNeeds(receive, np.maximum(send, 0.0), np.maximum(total, 0.0), covered and not partial.any())
+    send = np.maximum(send, 0.0)
+    if neighbours is not None:
+        producers = np.array([prod(degrees) for degrees in producer], np.float64)[:, None]
+        total = np.maximum(total, parts * _byte_hops(receive, size * piece, neighbours))
+        total = np.maximum(total, producers * _byte_hops(send, size * piece_read, neighbours))
+    return EdgeNeeds(receive, send, np.maximum(total, 0.0), covered and not partial.any())
+
+
+def _byte_hops(bytes_: Floats, each: Floats, neighbours: int) -> Floats:
+    """Bytes times links where a server exchanges so many with others, at most ``each`` with any one of them."""
+    left, total, hops, near = bytes_.copy(), np.zeros_like(bytes_), 1, neighbours
+    while (left > 0).any() and hops < 64:
+        taken = np.minimum(left, near * each)
+        total += hops * taken
+        left -= taken
+        hops += 1
+        near *= max(neighbours - 1, 1)
+    return total
 
 
 def _along(extent: int, cut: int, wanted: int) -> tuple[float, ...]:
     """Facts of one dimension, of ``cut`` pieces of a producer and ``wanted`` of its consumer.
 
-    Of what a consumer's piece j reads: the least over j of its largest share, of all over the largest, and over all j
-    the sum of all and of the largest; then the same of what is read of a producer's piece.
+    Of what a consumer's piece j reads: the least over j of its largest share, of all over the largest; the sum over all
+    j of all and of the largest; the greatest of the largest.  Then the same of what is read of a producer's piece.
     """
     low = np.arange(cut) * (extent // cut)
     high = np.append(low[1:], extent)
@@ -220,5 +243,5 @@ def _along(extent: int, cut: int, wanted: int) -> tuple[float, ...]:
     for each in (shared, shared.T):
         total, most = each.sum(axis=1), each.max(axis=1)
         ratios = np.divide(total, most, out=np.ones_like(total), where=most > 0)
-        facts += [float(most.min()), float(ratios.min()), float(total.sum()), float(most.sum())]
+        facts += [float(most.min()), float(ratios.min()), float(total.sum()), float(most.sum()), float(most.max())]
     return tuple(facts)

@@ -71,6 +71,10 @@ class TopologyFamily(ABC):
         """Bytes/s that any one server can send, and receive, at most; the mean unless servers differ."""
         return self.server_bandwidth(cluster)
 
+    def neighbours(self, n_server: int) -> int | None:
+        """Servers that a server can be linked to at most, where servers forward for others; None if none does."""
+        return None
+
     @classmethod
     def parameters(cls) -> frozenset[str]:
         """Names of its parameters."""

@@ -97,7 +97,15 @@ def optimum(problem: Problem, topology: str, rng: np.random.Generator) -> float:
 @pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
 @pytest.mark.parametrize(
     ("topology", "n_server", "n_op", "most_choices"),
-    [("fattree", 2, 5, 4), ("topoopt", 2, 4, 4), ("fattree", 3, 3, 3), ("topoopt", 3, 3, 3), ("fattree", 4, 3, 2)],
+    [
+        ("fattree", 2, 5, 4),
+        ("topoopt", 2, 4, 4),
+        ("fattree", 3, 3, 3),
+        ("topoopt", 3, 3, 3),
+        ("fattree", 4, 3, 2),
+        ("topoopt", 4, 2, 3),
+        ("random", 4, 2, 3),
+    ],
 )
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=12, deadline=None)
