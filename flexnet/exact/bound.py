@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.exact.game import play
-from flexnet.exact.needs import least_needs
+from flexnet.exact.needs import Needs, least_needs
 from flexnet.exact.solver import Solution, solve
 from flexnet.exact.tables import CostTables
-from flexnet.exact.windows import Term, Windows, make_windows
+from flexnet.exact.windows import OF_EDGE, OF_OP, Term, Windows, make_windows
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 
@@ -68,7 +68,8 @@ def lower_bound(
     widest, average = family.widest_server(problem.cluster), family.server_bandwidth(problem.cluster)
     if not problem.semantics.fair_links:  # messages on links that serve one after the other are left out
         widest = average = np.inf
-    windows = make_windows(least_needs(problem, family.neighbours(n_server)), n_server, widest, average)
+    needs = least_needs(problem, family.neighbours(n_server))
+    windows = make_windows(needs, n_server, widest, average, _heaviest(needs))
     terms = windows.first()
     known = {term.coefficients.tobytes() for term in terms}
     columns: list[Floats] = []
@@ -82,17 +83,17 @@ def lower_bound(
             last_gain, last_best = number, solution.cost
         if solution.cost > best:
             best, best_weights, best_terms = solution.cost, weights, list(terms)
-        needs = windows.needs(solution.choices)
+        column = windows.needs(solution.choices)
         if solution.choices not in tried:
             tried.add(solution.choices)
-            columns.append(needs)
+            columns.append(column)
         rows = np.array([term.coefficients for term in terms])
         mixture, strategies = play(rows @ np.array(columns).T)
         mean = strategies @ np.array(columns)
         value = float((rows @ mean).max())
         violated = _violated(windows, mean, value, known)
         if number < 5:
-            violated += _violated(windows, needs, value, known)
+            violated += _violated(windows, column, value, known)
         terms += violated
         if perf_counter() - began > seconds or number >= last_gain + PATIENCE:
             break
@@ -113,6 +114,11 @@ def lower_bound(
     return LowerBound(best * (1 - ROUNDING), tuple(item for item in named if item[1] > 0.005))
 
 
+def _heaviest(needs: Needs) -> int:
+    """The operator whose weights are most bytes to reduce: a server that has a part of it is looked at."""
+    return int(np.argmax([table.sum(axis=0).max(initial=0.0) for table in needs.reduced]))
+
+
 def _violated(windows: Windows, needs: Floats, value: float, known: set[bytes]) -> list[Term]:
     """Terms not known that are longer than ``value`` for given needs."""
     found = []
@@ -128,7 +134,7 @@ def _least(windows: Windows, terms: list[Term], weights: Floats) -> Solution:
     """The strategy whose weighted mean of terms is least."""
     n = windows.n_op
     mean = weights @ np.array([term.coefficients for term in terms])
-    of_op, of_edge = mean[: 6 * n].reshape(n, 6), mean[6 * n :].reshape(-1, 3)
+    of_op, of_edge = mean[: OF_OP * n].reshape(n, OF_OP), mean[OF_OP * n :].reshape(-1, OF_EDGE)
     vertices = tuple(np.asarray(w @ np.array(t)) for w, t in zip(of_op, windows.vertices, strict=True))
     edges = {
         ends: np.asarray(sum(w * t for w, t in zip(of, tables, strict=True)))

@@ -32,6 +32,8 @@ class EdgeNeeds:
         Every part of the consumer receives so many at least from other servers.
     send : float64 (n_choice of producer, n_choice of consumer)
         Every part of the producer sends so many at least to other servers.
+    receive_all, send_all : float64 (n_choice of producer, n_choice of consumer)
+        The same for a part on whose server the other operator has none.
     total : float64 (n_choice of producer, n_choice of consumer)
         All parts together, every byte counted for each link it takes at least.
     covered : bool
@@ -40,6 +42,8 @@ class EdgeNeeds:
 
     receive: Floats
     send: Floats
+    receive_all: Floats
+    send_all: Floats
     total: Floats
     covered: bool
 
@@ -50,6 +54,7 @@ class Needs:
 
     Parameters
     ----------
+    parts : tuple of float64 (n_choice,)
     forward, backward : tuple of float64 (n_choice,)
         Seconds of one part.
     forward_work, backward_work : tuple of float64 (n_choice,)
@@ -64,6 +69,7 @@ class Needs:
         By producer and consumer.
     """
 
+    parts: tuple[Floats, ...]
     forward: tuple[Floats, ...]
     backward: tuple[Floats, ...]
     forward_work: tuple[Floats, ...]
@@ -90,11 +96,16 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
     arrays = problem.arrays
     rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
     labels = [_classes(arrays.parts[at], most_choices) for at in rows]
-    values: list[list[Floats]] = [[] for _ in range(7)]
+    values: list[list[Floats]] = [[] for _ in range(8)]
     for op, at in enumerate(rows):
         parts = arrays.parts[at]
         passes = arrays.forward[at], arrays.backward[at]
-        of_choices = (*passes, *(seconds * parts for seconds in passes), *_reductions(problem, op, at))
+        of_choices = (
+            parts.astype(np.float64),
+            *passes,
+            *(np.asarray(seconds * parts, np.float64) for seconds in passes),
+            *_reductions(problem, op, at),
+        )
         for column, value in zip(values, of_choices, strict=True):
             column.append(_least(value, labels[op]))
     edges: dict[tuple[int, int], EdgeNeeds] = {}
@@ -109,13 +120,12 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
         key = (dims, split, size, *degrees)
         if key not in known:
             needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours)
-            receive, send, total = (
-                _least_pairs(t, labels[u], labels[v]) for t in (needs.receive, needs.send, needs.total)
-            )
-            known[key] = EdgeNeeds(receive, send, total, needs.covered)
+            tables = (needs.receive, needs.send, needs.receive_all, needs.send_all, needs.total)
+            receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
+            known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered)
         edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
-    forward, backward, forward_work, backward_work, inside, reduced, reduced_total = map(tuple, values)
-    return Needs(forward, backward, forward_work, backward_work, inside, reduced, reduced_total, edges)
+    parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total = map(tuple, values)
+    return Needs(parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total, edges)
 
 
 def _distinct(problem: Problem, op: int) -> Ints:
@@ -166,7 +176,12 @@ def _least_pairs(table: Floats, label: Ints, other: Ints) -> Floats:
 def _joined(one: EdgeNeeds, other: EdgeNeeds) -> EdgeNeeds:
     """Of two tensors between the same operators: what is local of one may be local of the other."""
     return EdgeNeeds(
-        one.receive + other.receive, one.send + other.send, one.total + other.total, one.covered or other.covered
+        one.receive + other.receive,
+        one.send + other.send,
+        one.receive_all + other.receive_all,
+        one.send_all + other.send_all,
+        one.total + other.total,
+        one.covered or other.covered,
     )
 
 
@@ -183,8 +198,8 @@ def _edge(
     shape = (len(producer), len(consumer))
     largest, ratio, lengths, kept = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
     most_read, spread, sent, stays = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
-    piece, piece_read = np.ones(shape), np.ones(shape)
-    products = (largest, ratio, lengths, kept, piece, most_read, spread, sent, stays, piece_read)
+    piece, piece_read, least, least_read = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    products = (largest, ratio, lengths, kept, piece, least, most_read, spread, sent, stays, piece_read, least_read)
     covered = True
     for k, extent in enumerate(dims):
         cuts = np.array([degrees[k] for degrees in producer], np.int64)
@@ -195,25 +210,26 @@ def _edge(
         facts = np.moveaxis(along[at_cut[:, None], at_wanted[None, :]], -1, 0)
         for product, fact in zip(products, facts, strict=True):
             product *= fact
-        covered = covered and bool((along[..., 5] > 0).all())
+        covered = covered and bool((along[..., 6] > 0).all())
     dims_cut = sorted({dim for dim in split if dim >= 0})
     alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
     parts = np.array([prod(degrees) for degrees in consumer], np.float64)
     receive = size * largest * (ratio - 1.0)
     partial = np.array([prod(degrees[rank:]) > 1 for degrees in producer])  # parts that hold the same elements
     if len(dims_cut) < sum(dim >= 0 for dim in split):
-        send, total = np.zeros(shape), parts * receive
+        send, send_all, total = np.zeros(shape), np.zeros(shape), parts * receive
     else:
         send = size * most_read * (alike * spread - 1.0)
         total = np.maximum(size * alike * (lengths - kept), size * (alike * sent - stays))
-        send[partial] = 0.0
+        send_all = size * alike * least_read
+        send[partial] = send_all[partial] = 0.0
         total[partial] = (parts * receive)[partial]
     send = np.maximum(send, 0.0)
     if neighbours is not None:
         producers = np.array([prod(degrees) for degrees in producer], np.float64)[:, None]
         total = np.maximum(total, parts * _byte_hops(receive, size * piece, neighbours))
         total = np.maximum(total, producers * _byte_hops(send, size * piece_read, neighbours))
-    return EdgeNeeds(receive, send, np.maximum(total, 0.0), covered and not partial.any())
+    return EdgeNeeds(receive, send, size * least, send_all, np.maximum(total, 0.0), covered and not bool(partial.any()))
 
 
 def _byte_hops(bytes_: Floats, each: Floats, neighbours: int) -> Floats:
@@ -232,7 +248,8 @@ def _along(extent: int, cut: int, wanted: int) -> tuple[float, ...]:
     """Facts of one dimension, of ``cut`` pieces of a producer and ``wanted`` of its consumer.
 
     Of what a consumer's piece j reads: the least over j of its largest share, of all over the largest; the sum over all
-    j of all and of the largest; the greatest of the largest.  Then the same of what is read of a producer's piece.
+    j of all and of the largest; the greatest of the largest; the least of all.  Then the same of what is read of a
+    producer's piece.
     """
     low = np.arange(cut) * (extent // cut)
     high = np.append(low[1:], extent)
@@ -244,4 +261,5 @@ def _along(extent: int, cut: int, wanted: int) -> tuple[float, ...]:
         total, most = each.sum(axis=1), each.max(axis=1)
         ratios = np.divide(total, most, out=np.ones_like(total), where=most > 0)
         facts += [float(most.min()), float(ratios.min()), float(total.sum()), float(most.sum()), float(most.max())]
+        facts.append(float(total.min()))
     return tuple(facts)

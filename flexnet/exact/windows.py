@@ -17,6 +17,10 @@ reader is not served before the others; a tail may end with an all-reduce.  So a
 * a head of a, the compute of what a leads and what feeds k backward, shared out, and then the bytes of the all-reduces
   of k and of all operators before it: each waits for all parts of its operator, so for all of that compute.
 
+Besides the mean server there may be one that is looked at: some server with a part of a given operator.  Which other
+operators have a part there is a choice like that of a config, so all this holds of its compute, and of the bytes it
+sends or receives: of a tensor whose other end has no part there, all that its own part needs.
+
 Each is a sum over operators and edges of what choices need (`flexnet.exact.needs`), with coefficients that do not
 depend on the choices, so it holds in the mean over several selections as for one.  `Windows.worst` finds those that
 are longest for given sums.
@@ -28,15 +32,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.needs import Needs
+from flexnet.exact.needs import EdgeNeeds, Needs
 
-__all__ = ["Term", "Windows", "make_windows"]
+__all__ = ["OF_EDGE", "OF_OP", "Term", "Windows", "make_windows"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FORWARD, BACKWARD, FORWARD_WORK, BACKWARD_WORK, LAST_REDUCE, REDUCED = range(6)  # of an operator
-RECEIVE, SEND, TOTAL = range(3)  # of an edge
+HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED = range(6, 9)  # of an operator, on the one server
+RECEIVE, SEND, TOTAL, HERE_IN, HERE_OUT = range(5)  # of an edge
+OF_OP, OF_EDGE = 9, 5
+
+EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)
+HERE = (HERE_FORWARD, HERE_BACKWARD)
 
 PATH = "path"
 PATH_REDUCE = "path and last all-reduce"
@@ -45,6 +54,9 @@ PATH_COMPUTE = "mean compute beside a path"
 BYTES = "mean bytes sent"
 PATH_BYTES = "bytes sent beside a path"
 BARRIER = "mean compute, then bytes reduced"
+COMPUTE_HERE = "compute of one server"
+BYTES_HERE = "bytes of one server"
+BARRIER_HERE = "compute, then bytes reduced by one server"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +67,7 @@ class Term:
     ----------
     words : str
         What it is.
-    coefficients : float64 (6 * n_op + 3 * n_edge,)
+    coefficients : float64 (9 * n_op + 5 * n_edge,)
         Of what operators need, then of what edges need; the order of `Windows.needs`.
     """
 
@@ -84,9 +96,13 @@ class Windows:
         Producer and consumer of every edge.
     vertices : tuple of tuple of float64 (n_choice,)
         For every operator, seconds: of a part forward, backward; of all parts over all servers forward, backward; of
-        the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers.
+        the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; on the one
+        server, of compute forward, backward, and of all-reduces.
     edges : tuple of tuple of float64 (n_choice, n_choice)
-        For every edge, seconds that any part needs to receive, and to send, and of all bytes over all bandwidth.
+        For every edge, seconds that any part needs to receive, and to send, and of all bytes over all bandwidth; that
+        the one server needs to receive forward, and to send.
+    options : tuple of int64 (n_option, 2)
+        What the choices of every operator are: a choice of its needs, and whether it has a part on the one server.
     leads, feeds : bool (2 n_op, 2 n_op)
         ``leads[x, y]``: x leads y, or is y; ``feeds[x, y]``: x feeds y, or is y.
     covered : tuple of bool
@@ -97,6 +113,7 @@ class Windows:
     ends: tuple[tuple[int, int], ...]
     vertices: tuple[tuple[Floats, ...], ...]
     edges: tuple[tuple[Floats, ...], ...]
+    options: tuple[npt.NDArray[np.int64], ...]
     leads: Bools
     feeds: Bools
     covered: tuple[bool, ...]
@@ -112,37 +129,43 @@ class Windows:
 
     def first(self) -> list[Term]:
         """Mean compute, and mean bytes."""
-        compute, sent = np.zeros((self.n_op, 6)), np.zeros((self.n_op, 6))
+        compute, sent = np.zeros((self.n_op, OF_OP)), np.zeros((self.n_op, OF_OP))
         compute[:, [FORWARD_WORK, BACKWARD_WORK]] = 1.0
         sent[:, REDUCED] = 1.0
-        moved = np.zeros((len(self.ends), 3))
+        moved = np.zeros((len(self.ends), OF_EDGE))
         moved[:, TOTAL] = 2.0
         return [Term(COMPUTE, _flat(compute, 0.0 * moved)), Term(BYTES, _flat(sent, moved))]
 
     def worst(self, needs: Floats) -> list[tuple[float, Term]]:
         """The longest terms of every kind for given needs of a selection, or mean needs of several."""
         n = self.n_op
-        of_op, of_edge = needs[: 6 * n].reshape(n, 6), needs[6 * n :].reshape(-1, 3)
+        of_op, of_edge = needs[: OF_OP * n].reshape(n, OF_OP), needs[OF_OP * n :].reshape(-1, OF_EDGE)
         head, tail = self._heads(of_op, of_edge), self._tails(of_op, of_edge)
         found = self._paths(of_op, head, tail)
         begin = np.append(head.end, 0.0)  # the last one stands for no pass
         finish = np.append(tail.end, 0.0)
         after = np.vstack([self.leads & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
         before = np.vstack([self.feeds.T & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
-        work = np.concatenate([of_op[:, FORWARD_WORK], of_op[:, BACKWARD_WORK]])
-        between = (after * work) @ before.T.astype(np.float64)
-        value = begin[:, None] + between + finish
-        value[between <= 0] = 0.0
-        for a, b in _largest(value):
-            found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail)))
-        reduced = of_op[:, REDUCED]
         held = before[n : 2 * n] | np.eye(2 * n, dtype=np.bool_)[n:]
-        between = (after * work) @ held.T.astype(np.float64)
-        value = begin[:, None] + between + (self.feeds[n:, n:] @ reduced)
-        value[between <= 0] = 0.0
-        for a, k in _largest(value):
-            found.append((float(value[a, k]), self._barrier(a, k, after[a] & held[k], head)))
-        return found + self._bytes(of_op, of_edge, begin, finish, head, tail)
+        for passes in (EVERYWHERE, HERE):
+            work = np.concatenate([of_op[:, column] for column in passes])
+            if not work.any():
+                continue
+            between = (after * work) @ before.T.astype(np.float64)
+            value = begin[:, None] + between + finish
+            value[between <= 0] = 0.0
+            for a, b in _largest(value):
+                found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail, passes)))
+            between = (after * work) @ held.T.astype(np.float64)
+            for column in (REDUCED, HERE_REDUCED):
+                value = begin[:, None] + between + (self.feeds[n:, n:] @ of_op[:, column])
+                value[between <= 0] = 0.0
+                for a, k in _largest(value):
+                    term = self._barrier(a, k, after[a] & held[k], head, passes, column)
+                    found.append((float(value[a, k]), term))
+        for columns in ((TOTAL, TOTAL, REDUCED), (HERE_OUT, HERE_IN, HERE_REDUCED), (HERE_IN, HERE_OUT, HERE_REDUCED)):
+            found += self._bytes(of_op, of_edge, begin, finish, head, tail, columns)
+        return found
 
     def _heads(self, of_op: Floats, of_edge: Floats) -> _Chains:
         n = self.n_op
@@ -178,53 +201,67 @@ class Windows:
         found: dict[bytes, tuple[float, Term]] = {}
         value = head.end + tail.start
         for x in np.argsort(-value)[: 2 * n].tolist():
-            op, edge = np.zeros((n, 6)), np.zeros((len(self.ends), 3))
+            op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
             self._add_head(x, head, op, edge)
             self._add_tail(x, tail, op, edge, whole=False)
             term = Term(PATH_REDUCE if op[:, LAST_REDUCE].any() else PATH, _flat(op, edge))
             found.setdefault(term.coefficients.tobytes(), (float(value[x]), term))
         return list(found.values())
 
-    def _compute(self, a: int, b: int, between: Bools, head: _Chains, tail: _Chains) -> Term:
+    def _compute(self, a: int, b: int, between: Bools, head: _Chains, tail: _Chains, passes: tuple[int, int]) -> Term:
         n = self.n_op
-        op, edge = np.zeros((n, 6)), np.zeros((len(self.ends), 3))
-        op[:, FORWARD_WORK] = between[:n]
-        op[:, BACKWARD_WORK] = between[n:]
+        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op[:, passes[0]] = between[:n]
+        op[:, passes[1]] = between[n:]
         self._add_head(a, head, op, edge)
         self._add_tail(b, tail, op, edge, whole=True)
-        return Term(COMPUTE if a == b == 2 * n else PATH_COMPUTE, _flat(op, edge))
+        words = COMPUTE_HERE if passes == HERE else COMPUTE if a == b == 2 * n else PATH_COMPUTE
+        return Term(words, _flat(op, edge))
 
-    def _barrier(self, a: int, k: int, between: Bools, head: _Chains) -> Term:
+    def _barrier(self, a: int, k: int, between: Bools, head: _Chains, passes: tuple[int, int], reduced: int) -> Term:
         n = self.n_op
-        op, edge = np.zeros((n, 6)), np.zeros((len(self.ends), 3))
-        op[:, FORWARD_WORK] = between[:n]
-        op[:, BACKWARD_WORK] = between[n:]
-        op[:, REDUCED] = self.feeds[n + k, n:]
+        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op[:, passes[0]] = between[:n]
+        op[:, passes[1]] = between[n:]
+        op[:, reduced] = self.feeds[n + k, n:]
         self._add_head(a, head, op, edge)
-        return Term(BARRIER, _flat(op, edge))
+        return Term(BARRIER if reduced == REDUCED else BARRIER_HERE, _flat(op, edge))
 
     def _bytes(
-        self, of_op: Floats, of_edge: Floats, begin: Floats, finish: Floats, head: _Chains, tail: _Chains
+        self,
+        of_op: Floats,
+        of_edge: Floats,
+        begin: Floats,
+        finish: Floats,
+        head: _Chains,
+        tail: _Chains,
+        columns: tuple[int, int, int],
     ) -> list[tuple[float, Term]]:
+        """Windows of bytes; ``columns``: of edges forward, of edges backward, of operators."""
+        there, back, reduced = columns
+        if not of_edge[:, there].any() and not of_op[:, reduced].any():
+            return []
         n, n_edge = self.n_op, len(self.ends)
         u, v = np.array(self.ends, np.int64).reshape(-1, 2).T
         none = np.ones((1, 2 * n_edge + n), np.bool_)
         after = np.vstack([np.hstack([self.leads[:, u], self.leads[:, n + v], self.leads[:, n:]]), none])
         never = np.zeros((2 * n, n), np.bool_)
         before = np.vstack([np.hstack([self.feeds.T[:, v], self.feeds.T[:, n + u], never]), none])
-        size = np.concatenate([of_edge[:, TOTAL], of_edge[:, TOTAL], of_op[:, REDUCED]])
+        size = np.concatenate([of_edge[:, there], of_edge[:, back], of_op[:, reduced]])
         between = (after * size) @ before.T.astype(np.float64)
         value = begin[:, None] + between + finish
         value[between <= 0] = 0.0
         found = []
         for a, b in _largest(value):
             x = (after[a] & before[b]).astype(np.float64)
-            op, edge = np.zeros((n, 6)), np.zeros((n_edge, 3))
-            op[:, REDUCED] = x[2 * n_edge :]
-            edge[:, TOTAL] = x[:n_edge] + x[n_edge : 2 * n_edge]
+            op, edge = np.zeros((n, OF_OP)), np.zeros((n_edge, OF_EDGE))
+            op[:, reduced] = x[2 * n_edge :]
+            edge[:, there] += x[:n_edge]
+            edge[:, back] += x[n_edge : 2 * n_edge]
             self._add_head(a, head, op, edge)
             self._add_tail(b, tail, op, edge, whole=True)
-            found.append((float(value[a, b]), Term(BYTES if a == b == 2 * n else PATH_BYTES, _flat(op, edge))))
+            words = BYTES_HERE if reduced == HERE_REDUCED else BYTES if a == b == 2 * n else PATH_BYTES
+            found.append((float(value[a, b]), Term(words, _flat(op, edge))))
         return found
 
     def _add_head(self, x: int, head: _Chains, op: Floats, edge: Floats) -> None:
@@ -254,7 +291,7 @@ class Windows:
             x = tail.next[x]
 
 
-def make_windows(needs: Needs, n_server: int, widest: float, mean: float) -> Windows:
+def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: int | None = None) -> Windows:
     """Lay out the terms of a model.
 
     Parameters
@@ -264,26 +301,37 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float) -> Win
     widest, mean : float
         Bytes/s of all interfaces of any server together at most, and on the mean over servers; infinite to leave
         communication out.
+    of : int, optional
+        Look at some server that has a part of this operator.
     """
     n, time, share = len(needs.forward), 1.0 / widest, 1.0 / (mean * n_server)
-    vertices = []
+    vertices, options = [], []
     for op in range(n):
+        anywhere = np.arange(len(needs.forward[op]))
+        apart = anywhere[needs.parts[op] < n_server] if of is not None else anywhere
+        here = anywhere if of is not None else anywhere[:0]
+        apart = apart[:0] if op == of else apart
+        options.append(np.concatenate([np.column_stack([apart, 0 * apart]), np.column_stack([here, 0 * here + 1])]))
+        at, marked = options[op].T
         inside, rings = needs.in_server[op] * (time > 0), needs.reduced[op] * time
         alone = np.zeros(len(needs.forward[op]))
         if len(rings):
             alone = np.maximum((inside + rings).max(axis=0), inside.min(axis=0) + rings.sum(axis=0))
         vertices.append(
             (
-                needs.forward[op],
-                needs.backward[op],
-                needs.forward_work[op] / n_server,
-                needs.backward_work[op] / n_server,
-                alone,
-                needs.reduced_total[op] * share,
+                needs.forward[op][at],
+                needs.backward[op][at],
+                needs.forward_work[op][at] / n_server,
+                needs.backward_work[op][at] / n_server,
+                alone[at],
+                needs.reduced_total[op][at] * share,
+                needs.forward[op][at] * marked,
+                needs.backward[op][at] * marked,
+                needs.reduced[op].sum(axis=0)[at] * (time * marked),
             )
         )
     ends = tuple(needs.edges)
-    edges = tuple((e.receive * time, e.send * time, e.total * share) for e in needs.edges.values())
+    edges = tuple(_edge_tables(e, options[u], options[v], time, share) for (u, v), e in needs.edges.items())
     covered = tuple(e.covered for e in needs.edges.values())
     leads, feeds = np.eye(2 * n, dtype=np.bool_), np.eye(2 * n, dtype=np.bool_)
     arriving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
@@ -303,7 +351,18 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float) -> Win
             feeds[:, n + u] |= feeds[:, n + v]
             if whole:
                 leads[:, n + u] |= leads[:, n + v]
-    return Windows(n, ends, tuple(vertices), edges, leads, feeds, covered)
+    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered)
+
+
+def _edge_tables(
+    needs: EdgeNeeds, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], time: float, share: float
+) -> tuple[Floats, ...]:
+    """Seconds of an edge for the options of its producer and of its consumer."""
+    at = np.ix_(first[:, 0], second[:, 0])
+    sends, receives = first[:, 1:].astype(np.float64), second[:, 1:].T.astype(np.float64)
+    into: Floats = receives * np.where(sends == 1, needs.receive[at], needs.receive_all[at])
+    out: Floats = sends * np.where(receives == 1, needs.send[at], needs.send_all[at])
+    return needs.receive[at] * time, needs.send[at] * time, needs.total[at] * share, into * time, out * time
 
 
 def _chain(chains: _Chains, order: list[int], arcs: list[list[tuple[int, int, float]]], of_op: Floats) -> None:
