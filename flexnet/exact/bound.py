@@ -5,6 +5,9 @@ weighted mean of them.  Each is a sum over operators and edges, so the strategy 
 elimination, and its mean is a bound for all strategies (Lagrangian duality).  Terms and weights are improved together:
 weights are those best against the strategies found so far, and the mixture of strategies that is best against the
 terms so far is asked which further terms it violates (row and column generation).
+
+A term may tell of one server that has a part of a given operator; what else is there is then chosen like a config.  On
+transformer16 at 25 Gbps that makes 110 ms of 82: eight servers could otherwise reduce what sixteen have interfaces for.
 """
 
 from dataclasses import dataclass
@@ -115,8 +118,13 @@ def lower_bound(
 
 
 def _heaviest(needs: Needs) -> int:
-    """The operator whose weights are most bytes to reduce: a server that has a part of it is looked at."""
-    return int(np.argmax([table.sum(axis=0).max(initial=0.0) for table in needs.reduced]))
+    """The operator whose weights are most bytes to reduce, of several the middle one: a server of it is looked at.
+
+    On transformer16 at 25 Gbps the middle layer gives 110 ms, the first 86, the last 85.
+    """
+    most = np.array([table.sum(axis=0).max(initial=0.0) for table in needs.reduced])
+    alike = np.flatnonzero(most >= 0.999 * most.max())
+    return int(alike[len(alike) // 2])
 
 
 def _violated(windows: Windows, needs: Floats, value: float, known: set[bytes]) -> list[Term]:
