@@ -29,8 +29,8 @@ __all__ = ["SECONDS", "LowerBound", "lower_bound"]
 Floats = npt.NDArray[np.float64]
 
 ROUNDS = 120
-SECONDS = 10.0
-CLOSE = 2e-3  # stop where the bound is so near what terms and strategies so far allow
+SECONDS = 6.0
+CLOSE = 4e-3  # stop where the bound is so near what terms and strategies so far allow
 ROUNDING = 1e-9  # sums are in another order than the simulator's
 PATIENCE = 16  # rounds without an improvement by a tenth of that
 

@@ -44,6 +44,8 @@ HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED = range(6, 9)  # of an operator, on th
 RECEIVE, SEND, TOTAL, HERE_IN, HERE_OUT = range(5)  # of an edge
 OF_OP, OF_EDGE = 9, 5
 
+MOST_PATHS = 16  # told at a time
+
 EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)
 HERE = (HERE_FORWARD, HERE_BACKWARD)
 
@@ -196,17 +198,23 @@ class Windows:
         return chains
 
     def _paths(self, of_op: Floats, head: _Chains, tail: _Chains) -> list[tuple[float, Term]]:
-        """The longest path through every pass."""
+        """The longest path, the longest through a pass that is not on it, and so on."""
         n = self.n_op
-        found: dict[bytes, tuple[float, Term]] = {}
+        found: list[tuple[float, Term]] = []
         value = head.end + tail.start
-        for x in np.argsort(-value)[: 2 * n].tolist():
+        told = np.zeros(2 * n, np.bool_)  # passes on paths found
+        for x in np.argsort(-value, kind="stable").tolist():
+            if told[x]:
+                continue
             op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
             self._add_head(x, head, op, edge)
             self._add_tail(x, tail, op, edge, whole=False)
             term = Term(PATH_REDUCE if op[:, LAST_REDUCE].any() else PATH, _flat(op, edge))
-            found.setdefault(term.coefficients.tobytes(), (float(value[x]), term))
-        return list(found.values())
+            found.append((float(value[x]), term))
+            told |= np.concatenate([op[:, FORWARD], op[:, BACKWARD]]) > 0
+            if len(found) == MOST_PATHS:
+                break
+        return found
 
     def _compute(self, a: int, b: int, between: Bools, head: _Chains, tail: _Chains, passes: tuple[int, int]) -> Term:
         n = self.n_op

@@ -19,6 +19,7 @@ from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
 __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
+LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +170,8 @@ def _bound(found: Found) -> list[str]:
     if found.bound is None:
         return []
     bound = found.bound.seconds
-    binding = ", ".join(f"{words} {share:.0%}".replace("%", " %") for words, share in found.bound.binding)
+    told = [f"{words} {100 * share:.0f} %" for words, share in found.bound.binding if share >= LEAST_SHARE]
+    binding = ", ".join(told)
     gap = f"the best is at {found.seconds / bound:.2f}x"
     return [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
 

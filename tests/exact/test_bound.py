@@ -108,7 +108,7 @@ def optimum(problem: Problem, topology: str, rng: np.random.Generator) -> float:
     ],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_no_strategy_at_all_beats_the_bound(
     topology: str, n_server: int, n_op: int, most_choices: int, semantics: Semantics, seed: int
 ) -> None:
