@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from flexnet.search.plan import Plan, price
     from flexnet.search.settings import Settings
     from flexnet.search.starts import STARTS
-    from flexnet.search.starts.start import Bound, Start, StartPoints
+    from flexnet.search.starts.start import Bound, Start, StartPoints, bound_of
     from flexnet.search.state import Info, State
     from flexnet.simulate import LINK_MODELS
     from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
@@ -130,6 +130,7 @@ __all__ = [
     "Timeline",
     "Topology",
     "TopologyFamily",
+    "bound_of",
     "build_network",
     "build_topology",
     "demand_of",
@@ -196,7 +197,7 @@ _HOMES = {
     "search.moves.move": ("Move",),
     "search.moves.space": ("MoveSpace",),
     "search.starts": ("STARTS",),
-    "search.starts.start": ("Bound", "Start", "StartPoints"),
+    "search.starts.start": ("Bound", "Start", "StartPoints", "bound_of"),
     "search.outputs": ("OUTPUTS",),
     "search.outputs.output": ("Output",),
     "registry": ("Registry",),

@@ -67,6 +67,14 @@ class TopologyFamily(ABC):
         """Bytes/s that a server can send at most, on the mean over all servers: the search's bound divides by it."""
         return self.interfaces(cluster.n_server) * cluster.link_bandwidth
 
+    def widest_server(self, cluster: Cluster) -> float:
+        """Bytes/s that any one server can send, and receive, at most; the mean unless servers differ."""
+        return self.server_bandwidth(cluster)
+
+    def neighbours(self, n_server: int) -> int | None:
+        """Servers that a server can be linked to at most, where servers forward for others; None if none does."""
+        return None
+
     @classmethod
     def parameters(cls) -> frozenset[str]:
         """Names of its parameters."""

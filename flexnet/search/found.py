@@ -20,6 +20,7 @@ from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
 __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
+LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +123,13 @@ class Found:
         if self.bound is None:
             return {}
         points = [[s_to_ms(point.time), point.memory / 1e9] for point in self.bound.frontier()]
-        return {"lower_bound_ms": s_to_ms(self.bound.seconds), "additive_ms_and_memory_gb": points}
+        traded = {"additive_ms_and_memory_gb": points} if points else {}
+        return {
+            "lower_bound_ms": s_to_ms(self.bound.seconds),
+            "gap": self.seconds / self.bound.seconds,
+            "bound_terms": dict(self.bound.binding),
+            **traded,
+        }
 
 
 def _summary_lines(found: Found, gpu: str | None) -> list[str]:
@@ -174,7 +181,10 @@ def _bound(found: Found) -> list[str]:
     if found.bound is None:
         return []
     bound = found.bound.seconds
-    return [f"bound      no plan takes less than {ms_text(bound)}; the best is at {found.seconds / bound:.2f}x"]
+    told = [f"{words} {100 * share:.0f} %" for words, share in found.bound.binding if share >= LEAST_SHARE]
+    binding = ", ".join(told)
+    gap = f"the best is at {found.seconds / bound:.2f}x"
+    return [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
 
 
 def _memory_text(found: Found, gpu: str | None) -> str:

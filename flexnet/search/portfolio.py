@@ -3,9 +3,9 @@
 First every start is priced, on a network built for it.  Then come rounds.  A round anneals from the best plan and
 three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for
 twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool, and the next
-round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.
-Which plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the chain of
-proposals does not depend on how long the search may take, so one that goes on longer never finds a worse plan.
+round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a
+minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the
+chain of proposals does not depend on how long the search may take, so one that goes on longer never finds a worse plan.
 """
 
 from dataclasses import dataclass, replace

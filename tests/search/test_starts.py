@@ -13,6 +13,8 @@ def test_search_tells_the_bound(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "dynamic-programming start" in shown
     record = run_json(tmp_path / "a")
     assert 0 < record["lower_bound_ms"] <= record["best_ms"]  # type: ignore[operator]
+    assert record["gap"] == pytest.approx(record["best_ms"] / record["lower_bound_ms"])  # type: ignore[operator]
+    assert sum(record["bound_terms"].values()) == pytest.approx(1.0, abs=0.05)  # type: ignore[attr-defined]
     assert record["additive_ms_and_memory_gb"]
     assert record["inputs"]["settings"]["start"] == "dp"  # type: ignore[index]
 

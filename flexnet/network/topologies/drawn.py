@@ -52,3 +52,11 @@ class Drawn(TopologyFamily):
         else:
             per_server = self.topology.speeds.bandwidth[: cluster.n_server].sum(axis=1)
         return float(per_server.mean()) or cluster.link_bandwidth
+
+    def widest_server(self, cluster: Cluster) -> float:
+        """Bytes/s of the links of the server that has most."""
+        speeds, n = self.topology.speeds, cluster.n_server
+        if speeds is None:
+            return self.interfaces(n) * cluster.link_bandwidth or cluster.link_bandwidth
+        widest = max(speeds.bandwidth[:n].sum(axis=1).max(), speeds.bandwidth[:, :n].sum(axis=0).max())
+        return float(widest) or cluster.link_bandwidth

@@ -35,6 +35,10 @@ class RandomGraph(TopologyFamily):
         """All."""
         return self.degree
 
+    def neighbours(self, n_server: int) -> int:
+        """One for every interface."""
+        return self.degree
+
 
 def random_graph(n_server: int, degree: int, rng: np.random.Generator) -> Topology:
     """A random Hamiltonian path from server 0, then links between random servers with free interfaces.

@@ -50,6 +50,10 @@ class TopoOpt(TopologyFamily):
         """All."""
         return self.degree
 
+    def neighbours(self, n_server: int) -> int:
+        """One for every interface."""
+        return self.degree
+
 
 def build_topoopt(demand: Demand, degree: int, semantics: Semantics, rng: np.random.Generator) -> Topology:
     """Build the topology for a demand.

@@ -11,14 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.exact.bound import lower_bound
 from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import Terms, measured_terms, place
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Config
 from flexnet.search.moves.space import MoveSpace
-from flexnet.search.starts.start import Bound, Start, StartPoints
+from flexnet.search.starts.start import Start, StartPoints, bound_of
 
 __all__ = ["DynamicProgramming"]
 
@@ -37,12 +36,10 @@ class DynamicProgramming(Start):
         problem = space.problem
         terms = measured_terms(problem, strided=space.strided)
         per_byte = 1.0 / family.server_bandwidth(problem.cluster)
-        counted = per_byte if problem.semantics.fair_links else None
-        seconds = lower_bound(problem.graph, terms, problem.cluster.n_server, counted)
         found: dict[tuple[Config, ...], None] = {}
         for choices in _selections(terms, per_byte, memory_limit):
             found[tuple(place(problem, terms, choices, strided=space.strided))] = None
-        return StartPoints(tuple(found), Bound(seconds, terms, per_byte))
+        return StartPoints(tuple(found), bound_of(problem, family, terms=terms))
 
 
 def _selections(terms: Terms, per_byte: float, memory_limit: float | None) -> Iterator[tuple[int, ...]]:

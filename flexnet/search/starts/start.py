@@ -6,36 +6,61 @@ from typing import ClassVar
 
 import numpy as np
 
+from flexnet.exact.bound import SECONDS, lower_bound
 from flexnet.exact.frontier import FrontierPoint, frontier
 from flexnet.exact.terms import Terms
 from flexnet.network.family import TopologyFamily
+from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["Bound", "Start", "StartPoints"]
+__all__ = ["Bound", "Start", "StartPoints", "bound_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bound:
-    """What an exact search of additive models proves.
+    """What is proven of every plan of a problem on networks of a kind.
 
     Parameters
     ----------
     seconds : float
         That any strategy takes at least, on any network of the kind, whose parts of an operator lie on different
         servers.
-    terms : Terms
     per_byte : float
         Seconds a server takes to send a byte.
+    binding : tuple of (str, float)
+        What the bound rests on, with weights that add up to 1, heaviest first (`flexnet.exact.bound.LowerBound`).
+    terms : Terms or None
+        The additive model that trade-offs are found in, if there is one.
     """
 
     seconds: float
-    terms: Terms
     per_byte: float
+    binding: tuple[tuple[str, float], ...]
+    terms: Terms | None = None
 
     def frontier(self) -> list[FrontierPoint]:
-        """Trade-offs of additive time (seconds) and memory of all operators of a server (bytes)."""
-        return frontier(self.terms.tables(self.per_byte), self.terms.memory)
+        """Trade-offs of additive time (seconds) and memory of all operators of a server (bytes); none without terms."""
+        return [] if self.terms is None else frontier(self.terms.tables(self.per_byte), self.terms.memory)
+
+
+def bound_of(
+    problem: Problem, family: TopologyFamily, *, terms: Terms | None = None, seconds: float = SECONDS
+) -> Bound:
+    """Prove a bound, whatever the search starts from.
+
+    Parameters
+    ----------
+    problem : Problem
+    family : TopologyFamily
+        What networks plans may have.
+    terms : Terms, optional
+        To find trade-offs in.
+    seconds : float
+        To take at most, about; 16 servers need less than the default.
+    """
+    proven = lower_bound(problem, family, seconds=seconds)
+    return Bound(proven.seconds, 1.0 / family.server_bandwidth(problem.cluster), proven.terms, terms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

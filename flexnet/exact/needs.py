@@ -1,0 +1,288 @@
+"""What every choice of an operator, and every two choices along an edge, need at least, wherever the parts lie.
+
+A placement may be any with the parts of an operator on different servers, so at most one part of a producer lies with
+a given part of its consumer, and at most one of the consumer with a given part of the producer.  All that bounds need
+of a pair of choices follows dimension by dimension, for parts are boxes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.plan.problem import Problem
+
+__all__ = ["EdgeNeeds", "Needs", "least_needs"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_CHOICES = 128  # of an operator; above that, choices are taken together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeNeeds:
+    """Bytes along the edges between two operators, forward; backward the same bytes go back.
+
+    Parameters
+    ----------
+    receive : float64 (n_choice of producer, n_choice of consumer)
+        Every part of the consumer receives so many at least from other servers.
+    send : float64 (n_choice of producer, n_choice of consumer)
+        Every part of the producer sends so many at least to other servers.
+    receive_all, send_all : float64 (n_choice of producer, n_choice of consumer)
+        The same for a part on whose server the other operator has none.
+    total : float64 (n_choice of producer, n_choice of consumer)
+        All parts together, every byte counted for each link it takes at least.
+    covered : bool
+        Whether every part of the producer is read, whatever the choices.
+    """
+
+    receive: Floats
+    send: Floats
+    receive_all: Floats
+    send_all: Floats
+    total: Floats
+    covered: bool
+
+
+class _Dimension(NamedTuple):
+    """A dimension of a tensor, and what its consumer reads of it; see `flexnet.plan.arrays.ProblemArrays`."""
+
+    size: int
+    extent: int
+    stride: int
+    window: int
+    padding: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needs:
+    """What choices need at least; one entry per choice, or class of choices.
+
+    Parameters
+    ----------
+    parts : tuple of float64 (n_choice,)
+    forward, backward : tuple of float64 (n_choice,)
+        Seconds of one part.
+    forward_work, backward_work : tuple of float64 (n_choice,)
+        Seconds of all parts.
+    in_server : tuple of float64 (n_weight, n_choice)
+        Seconds in which the GPUs of a server reduce a weight among themselves.
+    reduced : tuple of float64 (n_weight, n_choice)
+        Bytes a server that holds a part then sends to all-reduce the weight.
+    reduced_total : tuple of float64 (n_choice,)
+        Bytes all servers send to all-reduce weights.
+    edges : dict of EdgeNeeds
+        By producer and consumer.
+    """
+
+    parts: tuple[Floats, ...]
+    forward: tuple[Floats, ...]
+    backward: tuple[Floats, ...]
+    forward_work: tuple[Floats, ...]
+    backward_work: tuple[Floats, ...]
+    in_server: tuple[Floats, ...]
+    reduced: tuple[Floats, ...]
+    reduced_total: tuple[Floats, ...]
+    edges: dict[tuple[int, int], EdgeNeeds]
+
+
+def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices: int = MOST_CHOICES) -> Needs:
+    """Needs of every operator of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    neighbours : int or None
+        Servers that a server is linked to at most, where servers forward for others: its k-th nearest is as many hops
+        away as in a tree whose nodes have so many neighbours (Moore's bound).  None if one link does for any pair.
+    most_choices : int
+        Where an operator has more choices, those with as many parts count as one that needs, of everything, what the
+        one of them needs that needs least.
+    """
+    arrays = problem.arrays
+    rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
+    labels = [_classes(arrays.parts[at], most_choices) for at in rows]
+    values: list[list[Floats]] = [[] for _ in range(8)]
+    for op, at in enumerate(rows):
+        parts = arrays.parts[at]
+        passes = arrays.forward[at], arrays.backward[at]
+        of_choices = (
+            parts.astype(np.float64),
+            *passes,
+            *(np.asarray(seconds * parts, np.float64) for seconds in passes),
+            *_reductions(problem, op, at),
+        )
+        for column, value in zip(values, of_choices, strict=True):
+            column.append(_least(value, labels[op]))
+    edges: dict[tuple[int, int], EdgeNeeds] = {}
+    known: dict[tuple[object, ...], EdgeNeeds] = {}
+    for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
+        rank = int(arrays.edge_rank[e])
+        size = int(arrays.edge_element_bytes[e])
+        degrees = [
+            tuple(tuple(row[: arrays.rank[op] + 1].tolist()) for row in arrays.degrees[rows[op]]) for op in (u, v)
+        ]
+        along = (arrays.edge_dims, arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding)
+        dims = tuple(_Dimension(*(int(column[e, k]) for column in along)) for k in range(rank))
+        split = tuple(arrays.edge_split[e, :rank].tolist())
+        key = (dims, split, size, *degrees)
+        if key not in known:
+            needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours)
+            tables = (needs.receive, needs.send, needs.receive_all, needs.send_all, needs.total)
+            receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
+            known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered)
+        edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
+    parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total = map(tuple, values)
+    return Needs(parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total, edges)
+
+
+def _distinct(problem: Problem, op: int) -> Ints:
+    """Candidates of an operator without repetitions, as rows of all candidates."""
+    seen: dict[tuple[int, ...], int] = {}
+    for row, entry in enumerate(problem.candidates[op]):
+        seen.setdefault(entry.degrees, row)
+    return np.array(list(seen.values()), np.int64) + int(problem.arrays.candidate_ptr[op])
+
+
+def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats]:
+    """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate."""
+    arrays = problem.arrays
+    weights = range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1])
+    inside, sent, total = np.zeros((len(weights), len(at))), np.zeros((len(weights), len(at))), np.zeros(len(at))
+    gpus = 0 if arrays.is_whole[op] else problem.cluster.big_gpu
+    for i, w in enumerate(weights):
+        cut, reduction = arrays.weight_cut[w], arrays.rank[op]
+        shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
+        groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]
+        members = arrays.parts[at] // groups
+        size = arrays.weight_bytes[w] // shards
+        sent[i] = 2.0 * (members - 1) / members * size
+        total += 2.0 * (members - 1) * size * groups
+        if gpus:
+            inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
+    return inside, sent, total
+
+
+def _classes(parts: Ints, most: int) -> Ints:
+    """Class of every choice: its own, or if there are too many that of its number of parts."""
+    return np.arange(len(parts)) if len(parts) <= most else np.unique(parts, return_inverse=True)[1].astype(np.int64)
+
+
+def _least(values: Floats, label: Ints) -> Floats:
+    out = np.full((int(label.max()) + 1, *values.shape[:-1]), np.inf)
+    np.minimum.at(out, label, values.T)
+    return out.T
+
+
+def _least_pairs(table: Floats, label: Ints, other: Ints) -> Floats:
+    if int(label.max()) + 1 == len(label) and int(other.max()) + 1 == len(other):
+        return table
+    out = np.full((int(label.max()) + 1, int(other.max()) + 1), np.inf)
+    np.minimum.at(out, (label[:, None], other[None, :]), table)
+    return out
+
+
+def _joined(one: EdgeNeeds, other: EdgeNeeds) -> EdgeNeeds:
+    """Of two tensors between the same operators: what is local of one may be local of the other."""
+    return EdgeNeeds(
+        one.receive + other.receive,
+        one.send + other.send,
+        one.receive_all + other.receive_all,
+        one.send_all + other.send_all,
+        one.total + other.total,
+        one.covered or other.covered,
+    )
+
+
+def _edge(
+    dims: tuple[_Dimension, ...],
+    split: tuple[int, ...],
+    producer: Sequence[tuple[int, ...]],
+    consumer: Sequence[tuple[int, ...]],
+    size: int,
+    neighbours: int | None,
+) -> EdgeNeeds:
+    """Needs of every pair of configs; dimensions that the same number cuts twice count as if cut independently.
+
+    Partial sums are a dimension more, of which a consumer's part reads all.
+    """
+    rank = len(dims)
+    shape = (len(producer), len(consumer))
+    largest, ratio, lengths, kept = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    most_read, spread, sent, stays = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    piece, piece_read, least, least_read = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
+    products = (largest, ratio, lengths, kept, piece, least, most_read, spread, sent, stays, piece_read, least_read)
+    covered = True
+    for k in range(rank + 1):
+        cuts = np.array([degrees[k if k < rank else -1] for degrees in producer], np.int64)
+        of = split[k] if k < rank else -1
+        wanted = np.array([degrees[of] if of >= 0 else 1 for degrees in consumer], np.int64)
+        each_cut, at_cut = np.unique(cuts, return_inverse=True)
+        each_wanted, at_wanted = np.unique(wanted, return_inverse=True)
+        along = np.array(
+            [[_along(dims[k] if k < rank else None, int(c), int(w)) for w in each_wanted] for c in each_cut]
+        )
+        facts = np.moveaxis(along[at_cut[:, None], at_wanted[None, :]], -1, 0)
+        for product, fact in zip(products, facts, strict=True):
+            product *= fact
+        covered = covered and bool((along[..., 6] > 0).all())
+    dims_cut = sorted({dim for dim in split if dim >= 0})
+    alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
+    parts = np.array([prod(degrees) for degrees in consumer], np.float64)
+    receive = size * largest * (ratio - 1.0)
+    if len(dims_cut) < sum(dim >= 0 for dim in split):
+        send, send_all, total = np.zeros(shape), np.zeros(shape), parts * receive
+    else:
+        send = size * most_read * (alike * spread - 1.0)
+        total = np.maximum(size * alike * (lengths - kept), size * (alike * sent - stays))
+        send_all = size * alike * least_read
+    send = np.maximum(send, 0.0)
+    if neighbours is not None:
+        producers = np.array([prod(degrees) for degrees in producer], np.float64)[:, None]
+        total = np.maximum(total, parts * _byte_hops(receive, size * piece, neighbours))
+        total = np.maximum(total, producers * _byte_hops(send, size * piece_read, neighbours))
+    return EdgeNeeds(receive, send, size * least, send_all, np.maximum(total, 0.0), covered)
+
+
+def _byte_hops(bytes_: Floats, each: Floats, neighbours: int) -> Floats:
+    """Bytes times links where a server exchanges so many with others, at most ``each`` with any one of them."""
+    left, total, hops, near = bytes_.copy(), np.zeros_like(bytes_), 1, neighbours
+    while (left > 0).any() and hops < 64:
+        taken = np.minimum(left, near * each)
+        total += hops * taken
+        left -= taken
+        hops += 1
+        near *= max(neighbours - 1, 1)
+    return total
+
+
+def _along(dimension: _Dimension | None, cut: int, wanted: int) -> tuple[float, ...]:
+    """Facts of one dimension, of ``cut`` pieces of a producer and ``wanted`` of its consumer.
+
+    Of what a consumer's piece j reads: the least over j of its largest share, of all over the largest; the sum over all
+    j of all and of the largest; the greatest of the largest; the least of all.  Then the same of what is read of a
+    producer's piece.
+    """
+    extent = cut if dimension is None else dimension.size  # None: partial sums
+    low = np.arange(cut) * (extent // cut)
+    high = np.append(low[1:], extent)
+    begin, end = np.zeros((wanted, 1), np.int64), np.full((wanted, 1), extent)
+    if dimension is not None and wanted > 1:
+        piece = dimension.extent // wanted
+        first = np.arange(wanted)[:, None] * piece
+        begin = np.maximum(first * dimension.stride - dimension.padding, 0)
+        last = (first + piece - 1) * dimension.stride - dimension.padding
+        end = np.minimum(last + dimension.window, extent)
+    shared = np.maximum(np.minimum(end, high) - np.maximum(begin, low), 0).astype(np.float64)
+    facts: list[float] = []
+    for each in (shared, shared.T):
+        total, most = each.sum(axis=1), each.max(axis=1)
+        ratios = np.divide(total, most, out=np.ones_like(total), where=most > 0)
+        facts += [float(most.min()), float(ratios.min()), float(total.sum()), float(most.sum()), float(most.max())]
+        facts.append(float(total.min()))
+    return tuple(facts)

@@ -1,0 +1,395 @@
+"""What an iteration takes at least: chains of tasks, and what must fit in between.
+
+A pass of an operator, forward or backward, is cut in parts.  Pass x leads pass y if every part of y waits for some
+part of x, directly or not; x feeds y if for every part of x some part of y waits.  Edges of the model give both,
+except that an unread part of a producer waits for no gradient, and nothing forward waits for it.
+
+A head of x is a chain of passes, each leading the next, up to x: no part of x ends before the parts of the chain have
+run one after the other, and each has received what it needs from other servers.  A tail of x is a chain of passes,
+each fed by the one before, down from x: whichever part of x ends, some part of each runs after it, for a part's last
+reader is not served before the others; a tail may end with an all-reduce.  So an iteration takes at least
+
+* a head of a pass, and a tail from there (`path`);
+* a head of a pass a, the compute of all passes that a leads and that feed b, shared out over the servers, and a tail
+  from b; either may be missing;
+* the same with the bytes of all-reduces and transfers that wait for a and that b waits for, over the bandwidth of all
+  servers;
+* a head of a, the compute of what a leads and what feeds k backward, shared out, and then the bytes of the all-reduces
+  of k and of all operators before it: each waits for all parts of its operator, so for all of that compute.
+
+Besides the mean server there may be one that is looked at: some server with a part of a given operator.  Which other
+operators have a part there is a choice like that of a config, so all this holds of its compute, and of the bytes it
+sends or receives: of a tensor whose other end has no part there, all that its own part needs.
+
+Each is a sum over operators and edges of what choices need (`flexnet.exact.needs`), with coefficients that do not
+depend on the choices, so it holds in the mean over several selections as for one.  `Windows.worst` finds those that
+are longest for given sums.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.exact.needs import EdgeNeeds, Needs
+
+__all__ = ["OF_EDGE", "OF_OP", "Term", "Windows", "make_windows"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+FORWARD, BACKWARD, FORWARD_WORK, BACKWARD_WORK, LAST_REDUCE, REDUCED = range(6)  # of an operator
+HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED = range(6, 9)  # of an operator, on the one server
+RECEIVE, SEND, TOTAL, HERE_IN, HERE_OUT = range(5)  # of an edge
+OF_OP, OF_EDGE = 9, 5
+
+MOST_PATHS = 16  # told at a time
+
+EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)
+HERE = (HERE_FORWARD, HERE_BACKWARD)
+
+PATH = "path"
+PATH_REDUCE = "path and last all-reduce"
+COMPUTE = "mean compute"
+PATH_COMPUTE = "mean compute beside a path"
+BYTES = "mean bytes sent"
+PATH_BYTES = "bytes sent beside a path"
+BARRIER = "mean compute, then bytes reduced"
+COMPUTE_HERE = "compute of one server"
+BYTES_HERE = "bytes of one server"
+BARRIER_HERE = "compute, then bytes reduced by one server"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """One thing that an iteration takes at least.
+
+    Parameters
+    ----------
+    words : str
+        What it is.
+    coefficients : float64 (9 * n_op + 5 * n_edge,)
+        Of what operators need, then of what edges need; the order of `Windows.needs`.
+    """
+
+    words: str
+    coefficients: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chains:
+    """Longest chains from (heads) or to (tails) every pass, and how they go on."""
+
+    start: Floats  # without the pass itself
+    end: Floats  # with it
+    next: list[int]  # the pass before (or after), -1 where the chain ends there, -2 where an all-reduce follows
+    edge: list[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The terms of a model; passes are numbered forward by operator, then backward by operator.
+
+    Parameters
+    ----------
+    n_op : int
+    ends : tuple of (int, int)
+        Producer and consumer of every edge.
+    vertices : tuple of tuple of float64 (n_choice,)
+        For every operator, seconds: of a part forward, backward; of all parts over all servers forward, backward; of
+        the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; on the one
+        server, of compute forward, backward, and of all-reduces.
+    edges : tuple of tuple of float64 (n_choice, n_choice)
+        For every edge, seconds that any part needs to receive, and to send, and of all bytes over all bandwidth; that
+        the one server needs to receive forward, and to send.
+    options : tuple of int64 (n_option, 2)
+        What the choices of every operator are: a choice of its needs, and whether it has a part on the one server.
+    leads, feeds : bool (2 n_op, 2 n_op)
+        ``leads[x, y]``: x leads y, or is y; ``feeds[x, y]``: x feeds y, or is y.
+    covered : tuple of bool
+        Of every edge.
+    """
+
+    n_op: int
+    ends: tuple[tuple[int, int], ...]
+    vertices: tuple[tuple[Floats, ...], ...]
+    edges: tuple[tuple[Floats, ...], ...]
+    options: tuple[npt.NDArray[np.int64], ...]
+    leads: Bools
+    feeds: Bools
+    covered: tuple[bool, ...]
+
+    def needs(self, choices: Sequence[int]) -> Floats:
+        """What a selection needs: seconds of operators, then of edges, as in `Term.coefficients`."""
+        of_ops = [[table[choice] for table in tables] for choice, tables in zip(choices, self.vertices, strict=True)]
+        of_edges = [
+            [table[choices[u], choices[v]] for table in tables]
+            for (u, v), tables in zip(self.ends, self.edges, strict=True)
+        ]
+        return np.concatenate([np.ravel(of_ops), np.ravel(of_edges)])
+
+    def first(self) -> list[Term]:
+        """Mean compute, and mean bytes."""
+        compute, sent = np.zeros((self.n_op, OF_OP)), np.zeros((self.n_op, OF_OP))
+        compute[:, [FORWARD_WORK, BACKWARD_WORK]] = 1.0
+        sent[:, REDUCED] = 1.0
+        moved = np.zeros((len(self.ends), OF_EDGE))
+        moved[:, TOTAL] = 2.0
+        return [Term(COMPUTE, _flat(compute, 0.0 * moved)), Term(BYTES, _flat(sent, moved))]
+
+    def worst(self, needs: Floats) -> list[tuple[float, Term]]:
+        """The longest terms of every kind for given needs of a selection, or mean needs of several."""
+        n = self.n_op
+        of_op, of_edge = needs[: OF_OP * n].reshape(n, OF_OP), needs[OF_OP * n :].reshape(-1, OF_EDGE)
+        head, tail = self._heads(of_op, of_edge), self._tails(of_op, of_edge)
+        found = self._paths(of_op, head, tail)
+        begin = np.append(head.end, 0.0)  # the last one stands for no pass
+        finish = np.append(tail.end, 0.0)
+        after = np.vstack([self.leads & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
+        before = np.vstack([self.feeds.T & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
+        held = before[n : 2 * n] | np.eye(2 * n, dtype=np.bool_)[n:]
+        for passes in (EVERYWHERE, HERE):
+            work = np.concatenate([of_op[:, column] for column in passes])
+            if not work.any():
+                continue
+            between = (after * work) @ before.T.astype(np.float64)
+            value = begin[:, None] + between + finish
+            value[between <= 0] = 0.0
+            for a, b in _largest(value):
+                found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail, passes)))
+            between = (after * work) @ held.T.astype(np.float64)
+            for column in (REDUCED, HERE_REDUCED):
+                value = begin[:, None] + between + (self.feeds[n:, n:] @ of_op[:, column])
+                value[between <= 0] = 0.0
+                for a, k in _largest(value):
+                    term = self._barrier(a, k, after[a] & held[k], head, passes, column)
+                    found.append((float(value[a, k]), term))
+        for columns in ((TOTAL, TOTAL, REDUCED), (HERE_OUT, HERE_IN, HERE_REDUCED), (HERE_IN, HERE_OUT, HERE_REDUCED)):
+            found += self._bytes(of_op, of_edge, begin, finish, head, tail, columns)
+        return found
+
+    def _heads(self, of_op: Floats, of_edge: Floats) -> _Chains:
+        n = self.n_op
+        chains = _Chains(np.zeros(2 * n), np.zeros(2 * n), [-1] * (2 * n), [-1] * (2 * n))
+        arcs: list[list[tuple[int, int, float]]] = [[] for _ in range(2 * n)]
+        for e, (u, v) in enumerate(self.ends):
+            arcs[v].append((u, e, of_edge[e, RECEIVE]))
+            if self.covered[e]:
+                arcs[n + u].append((n + v, e, of_edge[e, SEND]))
+        for v in range(n):
+            arcs[n + v].append((v, -1, 0.0))
+        _chain(chains, [*range(n), *range(2 * n - 1, n - 1, -1)], arcs, of_op)
+        return chains
+
+    def _tails(self, of_op: Floats, of_edge: Floats) -> _Chains:
+        n = self.n_op
+        chains = _Chains(np.zeros(2 * n), np.zeros(2 * n), [-1] * (2 * n), [-1] * (2 * n))
+        arcs: list[list[tuple[int, int, float]]] = [[] for _ in range(2 * n)]
+        for e, (u, v) in enumerate(self.ends):
+            arcs[n + v].append((n + u, e, of_edge[e, RECEIVE]))
+            if self.covered[e]:
+                arcs[u].append((v, e, of_edge[e, SEND]))
+        for v in range(n):
+            arcs[v].append((n + v, -1, 0.0))
+            chains.start[n + v] = of_op[v, LAST_REDUCE]
+            chains.next[n + v] = -2
+        _chain(chains, [*range(n, 2 * n), *range(n - 1, -1, -1)], arcs, of_op)
+        return chains
+
+    def _paths(self, of_op: Floats, head: _Chains, tail: _Chains) -> list[tuple[float, Term]]:
+        """The longest path, the longest through a pass that is not on it, and so on."""
+        n = self.n_op
+        found: list[tuple[float, Term]] = []
+        value = head.end + tail.start
+        told = np.zeros(2 * n, np.bool_)  # passes on paths found
+        for x in np.argsort(-value, kind="stable").tolist():
+            if told[x]:
+                continue
+            op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+            self._add_head(x, head, op, edge)
+            self._add_tail(x, tail, op, edge, whole=False)
+            term = Term(PATH_REDUCE if op[:, LAST_REDUCE].any() else PATH, _flat(op, edge))
+            found.append((float(value[x]), term))
+            told |= np.concatenate([op[:, FORWARD], op[:, BACKWARD]]) > 0
+            if len(found) == MOST_PATHS:
+                break
+        return found
+
+    def _compute(self, a: int, b: int, between: Bools, head: _Chains, tail: _Chains, passes: tuple[int, int]) -> Term:
+        n = self.n_op
+        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op[:, passes[0]] = between[:n]
+        op[:, passes[1]] = between[n:]
+        self._add_head(a, head, op, edge)
+        self._add_tail(b, tail, op, edge, whole=True)
+        words = COMPUTE_HERE if passes == HERE else COMPUTE if a == b == 2 * n else PATH_COMPUTE
+        return Term(words, _flat(op, edge))
+
+    def _barrier(self, a: int, k: int, between: Bools, head: _Chains, passes: tuple[int, int], reduced: int) -> Term:
+        n = self.n_op
+        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op[:, passes[0]] = between[:n]
+        op[:, passes[1]] = between[n:]
+        op[:, reduced] = self.feeds[n + k, n:]
+        self._add_head(a, head, op, edge)
+        return Term(BARRIER if reduced == REDUCED else BARRIER_HERE, _flat(op, edge))
+
+    def _bytes(
+        self,
+        of_op: Floats,
+        of_edge: Floats,
+        begin: Floats,
+        finish: Floats,
+        head: _Chains,
+        tail: _Chains,
+        columns: tuple[int, int, int],
+    ) -> list[tuple[float, Term]]:
+        """Windows of bytes; ``columns``: of edges forward, of edges backward, of operators."""
+        there, back, reduced = columns
+        if not of_edge[:, there].any() and not of_op[:, reduced].any():
+            return []
+        n, n_edge = self.n_op, len(self.ends)
+        u, v = np.array(self.ends, np.int64).reshape(-1, 2).T
+        none = np.ones((1, 2 * n_edge + n), np.bool_)
+        after = np.vstack([np.hstack([self.leads[:, u], self.leads[:, n + v], self.leads[:, n:]]), none])
+        never = np.zeros((2 * n, n), np.bool_)
+        before = np.vstack([np.hstack([self.feeds.T[:, v], self.feeds.T[:, n + u], never]), none])
+        size = np.concatenate([of_edge[:, there], of_edge[:, back], of_op[:, reduced]])
+        between = (after * size) @ before.T.astype(np.float64)
+        value = begin[:, None] + between + finish
+        value[between <= 0] = 0.0
+        found = []
+        for a, b in _largest(value):
+            x = (after[a] & before[b]).astype(np.float64)
+            op, edge = np.zeros((n, OF_OP)), np.zeros((n_edge, OF_EDGE))
+            op[:, reduced] = x[2 * n_edge :]
+            edge[:, there] += x[:n_edge]
+            edge[:, back] += x[n_edge : 2 * n_edge]
+            self._add_head(a, head, op, edge)
+            self._add_tail(b, tail, op, edge, whole=True)
+            words = BYTES_HERE if reduced == HERE_REDUCED else BYTES if a == b == 2 * n else PATH_BYTES
+            found.append((float(value[a, b]), Term(words, _flat(op, edge))))
+        return found
+
+    def _add_head(self, x: int, head: _Chains, op: Floats, edge: Floats) -> None:
+        """Count the head of pass x, with x."""
+        if x == 2 * self.n_op:
+            return
+        while x >= 0:
+            op[x % self.n_op, FORWARD if x < self.n_op else BACKWARD] += 1.0
+            if head.edge[x] >= 0:
+                edge[head.edge[x], RECEIVE if x < self.n_op else SEND] += 1.0
+            x = head.next[x]
+
+    def _add_tail(self, x: int, tail: _Chains, op: Floats, edge: Floats, *, whole: bool) -> None:
+        """Count the tail of pass x; with x if ``whole``."""
+        if x == 2 * self.n_op:
+            return
+        while True:
+            if whole:
+                op[x % self.n_op, FORWARD if x < self.n_op else BACKWARD] += 1.0
+            whole = True
+            if tail.next[x] == -2:
+                op[x % self.n_op, LAST_REDUCE] += 1.0
+            if tail.next[x] < 0:
+                return
+            if tail.edge[x] >= 0:
+                edge[tail.edge[x], SEND if x < self.n_op else RECEIVE] += 1.0
+            x = tail.next[x]
+
+
+def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: int | None = None) -> Windows:
+    """Lay out the terms of a model.
+
+    Parameters
+    ----------
+    needs : Needs
+    n_server : int
+    widest, mean : float
+        Bytes/s of all interfaces of any server together at most, and on the mean over servers; infinite to leave
+        communication out.
+    of : int, optional
+        Look at some server that has a part of this operator.
+    """
+    n, time, share = len(needs.forward), 1.0 / widest, 1.0 / (mean * n_server)
+    vertices, options = [], []
+    for op in range(n):
+        anywhere = np.arange(len(needs.forward[op]))
+        apart = anywhere[needs.parts[op] < n_server] if of is not None else anywhere
+        here = anywhere if of is not None else anywhere[:0]
+        apart = apart[:0] if op == of else apart
+        options.append(np.concatenate([np.column_stack([apart, 0 * apart]), np.column_stack([here, 0 * here + 1])]))
+        at, marked = options[op].T
+        inside, rings = needs.in_server[op] * (time > 0), needs.reduced[op] * time
+        alone = np.zeros(len(needs.forward[op]))
+        if len(rings):
+            alone = np.maximum((inside + rings).max(axis=0), inside.min(axis=0) + rings.sum(axis=0))
+        vertices.append(
+            (
+                needs.forward[op][at],
+                needs.backward[op][at],
+                needs.forward_work[op][at] / n_server,
+                needs.backward_work[op][at] / n_server,
+                alone[at],
+                needs.reduced_total[op][at] * share,
+                needs.forward[op][at] * marked,
+                needs.backward[op][at] * marked,
+                needs.reduced[op].sum(axis=0)[at] * (time * marked),
+            )
+        )
+    ends = tuple(needs.edges)
+    edges = tuple(_edge_tables(e, options[u], options[v], time, share) for (u, v), e in needs.edges.items())
+    covered = tuple(e.covered for e in needs.edges.values())
+    leads, feeds = np.eye(2 * n, dtype=np.bool_), np.eye(2 * n, dtype=np.bool_)
+    arriving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
+    leaving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
+    for (u, v), whole in zip(ends, covered, strict=True):
+        arriving[v].append((u, whole))
+        leaving[u].append((v, whole))
+    for v in range(n):  # columns: what leads v, or feeds it
+        for u, whole in arriving[v]:
+            leads[:, v] |= leads[:, u]
+            if whole:
+                feeds[:, v] |= feeds[:, u]
+    for u in range(n - 1, -1, -1):
+        leads[:, n + u] |= leads[:, u]
+        feeds[:, n + u] |= feeds[:, u]
+        for v, whole in leaving[u]:
+            feeds[:, n + u] |= feeds[:, n + v]
+            if whole:
+                leads[:, n + u] |= leads[:, n + v]
+    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered)
+
+
+def _edge_tables(
+    needs: EdgeNeeds, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], time: float, share: float
+) -> tuple[Floats, ...]:
+    """Seconds of an edge for the options of its producer and of its consumer."""
+    at = np.ix_(first[:, 0], second[:, 0])
+    sends, receives = first[:, 1:].astype(np.float64), second[:, 1:].T.astype(np.float64)
+    into: Floats = receives * np.where(sends == 1, needs.receive[at], needs.receive_all[at])
+    out: Floats = sends * np.where(receives == 1, needs.send[at], needs.send_all[at])
+    return needs.receive[at] * time, needs.send[at] * time, needs.total[at] * share, into * time, out * time
+
+
+def _chain(chains: _Chains, order: list[int], arcs: list[list[tuple[int, int, float]]], of_op: Floats) -> None:
+    """Longest chains along arcs (pass, edge, seconds) that lead to passes done before."""
+    n = len(of_op)
+    for x in order:
+        for y, e, seconds in arcs[x]:
+            reach = chains.end[y] + seconds
+            if reach > chains.start[x] or (chains.next[x] == -1 and reach == chains.start[x]):
+                chains.start[x], chains.next[x], chains.edge[x] = reach, y, e
+        chains.end[x] = chains.start[x] + of_op[x % n, FORWARD if x < n else BACKWARD]
+
+
+def _largest(value: Floats, most: int = 4) -> list[tuple[int, int]]:
+    """Places of the largest values, at most one in a row."""
+    columns = value.argmax(axis=1)
+    rows = np.argsort(-value[np.arange(len(value)), columns], kind="stable")[:most]
+    return [(int(row), int(columns[row])) for row in rows if value[row, columns[row]] > 0]
+
+
+def _flat(op: Floats, edge: Floats) -> Floats:
+    return np.concatenate([op.ravel(), edge.ravel()])
