@@ -83,7 +83,11 @@ class Found:
         return (
             same_strategy(self.start.strategy, self.plan.strategy)
             and np.array_equal(one.topology.links, other.topology.links)
-            and (one.topology.rings != other.topology.rings or not np.array_equal(one.route, other.route))
+            and (
+                one.topology.rings != other.topology.rings
+                or one.topology.cycles != other.topology.cycles
+                or not np.array_equal(one.route, other.route)
+            )
         )
 
     def summary(self, gpu: str | None = None) -> str:
@@ -114,7 +118,7 @@ class Found:
             "operators_changed": [op.name for op, _ in self.changed],
             "links": plan["links"],
             **self._bound_dict(),
-            "rings": plan["rings"],
+            **{name: plan[name] for name in ("rings", "cycles") if name in plan},
         }
 
     def _bound_dict(self) -> dict[str, Any]:

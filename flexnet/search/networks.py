@@ -35,6 +35,7 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
         key = (
             topology.links.tobytes(),
             tuple(sorted(topology.rings.items())),
+            topology.cycles,
             None if speeds is None else (speeds.bandwidth.tobytes(), speeds.latency.tobytes()),
         )
         if key not in known:  # only their routes differ

@@ -24,6 +24,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.priced_links import priced_links
 from flexnet.simulate.short_cuts import short_cuts
+from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -129,7 +130,7 @@ class Plan:
             run_seconds=self.timeline.end - self.timeline.start,
             inter_gpu_bandwidth=self.problem.cluster.inter_gpu_bandwidth,
         )
-        return (*remarks, *short_cuts(graph))
+        return (*remarks, *short_cuts(along_cycles(graph, self.network)[0]))
 
     def to_strategy_json(self) -> bytes:
         """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""
@@ -171,6 +172,7 @@ class Plan:
             "memory_gb": self.memory / 1e9,
             "links": [list(link) for link in self.topology.link_counts],
             "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
+            **({} if not self.network.cycles else {"cycles": [list(cycle) for cycle in self.network.cycles]}),
             "configs": {
                 name: {"degrees": list(config.degrees), "devices": list(config.devices)}
                 for name, config in self.configs.items()
