@@ -12,7 +12,7 @@ from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.network.tours import tours_along_routes
 
-__all__ = ["cycles_for", "with_cycles"]
+__all__ = ["add_cycles", "cycles_for", "with_cycles"]
 
 Cycles = tuple[tuple[int, ...], ...]
 Groups = Mapping[tuple[int, ...], float]
@@ -77,6 +77,29 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
             routes = shortest_routes(topology, rng)
         cycles += tours_along_routes(members, n, *routes, bandwidth)
     return tuple(cycles)
+
+
+def add_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Network:
+    """A network with cycles for those of these groups that have none yet and for which it may matter.
+
+    Two servers have one way to and fro, with a cycle or without.
+
+    Parameters
+    ----------
+    network, groups, rng
+        As in `with_cycles`.
+
+    Raises
+    ------
+    FlexNetError
+        As `cycles_for`.
+    """
+    has = {tuple(sorted(cycle)) for cycle in network.topology.cycles}
+    new = {group: volume for group, volume in groups.items() if len(group) > 2 and tuple(sorted(group)) not in has}
+    if not new:
+        return network
+    found = cycles_for(network.topology, new, rng, routes=(network.route_ptr, network.route))
+    return network.with_cycles(network.topology.cycles + found)
 
 
 def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Network:

@@ -75,10 +75,14 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
     sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
     volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
     by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
-    groups: dict[tuple[int, ...], float] = {}
-    ptr, members = tasks.group_ptr.tolist(), tasks.group.tolist()
+    ordered: dict[bytes, float] = {}  # by members in the order of the all-reduce, which is mostly the same
+    ptr = tasks.group_ptr.tolist()
     for at, size in zip(tasks.place[reduce_].tolist(), tasks.bytes[reduce_].tolist(), strict=True):
         if ptr[at + 1] - ptr[at] >= 2 and size > 0:
-            group = tuple(sorted(members[ptr[at] : ptr[at + 1]]))
-            groups[group] = groups.get(group, 0.0) + size
+            key = tasks.group[ptr[at] : ptr[at + 1]].tobytes()
+            ordered[key] = ordered.get(key, 0.0) + size
+    groups: dict[tuple[int, ...], float] = {}
+    for key, total in ordered.items():
+        group = tuple(sorted(np.frombuffer(key, tasks.group.dtype).tolist()))
+        groups[group] = groups.get(group, 0.0) + total
     return Demand(n_server, pairs.reshape(n_server, n_server), by_size, groups)

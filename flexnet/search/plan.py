@@ -10,6 +10,7 @@ import numpy.typing as npt
 from flexnet.cost.table import config_text
 from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
+from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
 from flexnet.network.topology import Topology
 from flexnet.plan.memory import memory_needed
@@ -162,9 +163,15 @@ class Plan:
             ]
         )
 
+    def _cycles(self) -> list[tuple[int, ...]]:
+        """Those cycles of the network that all-reduces of the plan run over."""
+        used = demand_of(Builder(self.problem).arrays(self.strategy), self.topology.n_server).groups
+        return [cycle for cycle in self.network.cycles if tuple(sorted(cycle)) in used]
+
     def to_dict(self) -> dict[str, Any]:
         """The plan's figures and configs as JSON can hold them; times in ms."""
         allreduce, model_parallel = self.traffic
+        cycles = self._cycles()
         return {
             "iteration_ms": s_to_ms(self.seconds),
             "bytes_allreduce": int(allreduce),
@@ -172,7 +179,7 @@ class Plan:
             "memory_gb": self.memory / 1e9,
             "links": [list(link) for link in self.topology.link_counts],
             "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
-            **({} if not self.network.cycles else {"cycles": [list(cycle) for cycle in self.network.cycles]}),
+            **({"cycles": [list(cycle) for cycle in cycles]} if cycles else {}),
             "configs": {
                 name: {"degrees": list(config.degrees), "devices": list(config.devices)}
                 for name, config in self.configs.items()

@@ -16,7 +16,7 @@ from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import fixed_network, rebuilder
+from flexnet.search.networks import cycle_follower, fixed_network, follows_groups, rebuilder
 from flexnet.search.plan import Plan
 from flexnet.search.pricing import Pricer
 from flexnet.search.settings import Settings
@@ -137,6 +137,8 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
         pricer.require_memory(strategies[0])
     rebuild = rebuilder(problem, family) if family.follows_demand else None
     fixed = None if rebuild is not None else fixed_network(problem, family, rng)
+    if fixed is not None and follows_groups(problem, fixed):
+        rebuild = cycle_follower(fixed)
     search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
 
     def begun(strategy: Strategy) -> State:
@@ -147,7 +149,7 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
         return search.init(rng, strategy, network)
 
     state = min(map(begun, fitting), key=_seconds)
-    if bound is not None and rebuild is not None and pricer.demand(state.best.strategy).model_parallel.any():
+    if bound is not None and family.follows_demand and pricer.demand(state.best.strategy).model_parallel.any():
         n_network = min(PRICED_TASKS // len(pricer.tasks(state.best.strategy).kind), MOST_NETWORKS)
         state = min([state, *(begun(state.best.strategy) for _ in range(n_network))], key=_seconds)
     at = state.current
