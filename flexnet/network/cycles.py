@@ -32,7 +32,7 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
         Member servers, ascending -> bytes, as `flexnet.network.demand.Demand` has them; groups of one server or with
         no bytes get no cycles.
     rng : numpy.random.Generator
-        Same state, same cycles, however many groups there are before one.
+        Not asked where there are switches.
     routes : (route_ptr, route), optional
         Those the all-reduces will follow where there is no link; shortest ones if None.
 
@@ -53,12 +53,13 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
     >>> cycles_for(full_mesh(4), {(0, 1, 2, 3): 1e9, (0, 2): 1e6}, np.random.default_rng(0))
     ((0, 1, 2, 3), (0, 3, 2, 1), (0, 2))
     """
-    n, seed = topology.n_server, int(rng.integers(1 << 62))
+    n = topology.n_server
     for group in groups:
         if len(set(group)) < len(group) or not all(0 <= server < n for server in group):
             raise FlexNetError(f"{topology.name}: group {list(group)}; members are distinct servers of 0 to {n - 1}")
     if topology.n_switch:
         return ()
+    seed = int(rng.integers(1 << 62))
     _, link_from, link_to = adjacency(topology.links)
     if topology.speeds is None:
         bandwidth = topology.links[link_from, link_to].astype(np.float64)

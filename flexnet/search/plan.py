@@ -71,6 +71,14 @@ class Plan:
         return self.network.topology
 
     @property
+    def cycles(self) -> tuple[tuple[int, ...], ...]:
+        """Those cycles of the network that all-reduces of the plan run over."""
+        if not self.topology.cycles:
+            return ()
+        used = demand_of(Builder(self.problem).arrays(self.strategy), self.topology.n_server).groups
+        return tuple(cycle for cycle in self.network.cycles if tuple(sorted(cycle)) in used)
+
+    @property
     def configs(self) -> dict[str, Config]:
         """Config of every operator by its name, in model order."""
         names = [op.name for op in self.problem.graph.operators]
@@ -163,15 +171,10 @@ class Plan:
             ]
         )
 
-    def _cycles(self) -> list[tuple[int, ...]]:
-        """Those cycles of the network that all-reduces of the plan run over."""
-        used = demand_of(Builder(self.problem).arrays(self.strategy), self.topology.n_server).groups
-        return [cycle for cycle in self.network.cycles if tuple(sorted(cycle)) in used]
-
     def to_dict(self) -> dict[str, Any]:
         """The plan's figures and configs as JSON can hold them; times in ms."""
         allreduce, model_parallel = self.traffic
-        cycles = self._cycles()
+        cycles = self.cycles
         return {
             "iteration_ms": s_to_ms(self.seconds),
             "bytes_allreduce": int(allreduce),
