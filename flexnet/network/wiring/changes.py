@@ -119,14 +119,16 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
     group = list(sent)[int(rng.choice(len(volumes), p=volumes / volumes.sum()))]
     links = wiring.links.copy()
     free = np.zeros(len(both), np.int64)
-    spare = links - links_of_cycles(wiring.cycles, links)
+    along = [cycle for cycle in wiring.cycles if _runs_along(cycle, links)]
+    others = tuple(cycle for cycle in wiring.cycles if _runs_along(cycle, links) or sorted(cycle) != list(group))
+    spare = links - links_of_cycles(along, links)
     worth = both / np.maximum(links, 1) + rng.random(both.shape) * 1e-9 * max(float(both.max()), 1.0)
     for server in group:
         while free[server] < 2:
-            others = np.flatnonzero(spare[server] > 0)
-            if not len(others):
+            partners = np.flatnonzero(spare[server] > 0)
+            if not len(partners):
                 return None
-            other = int(others[np.argmin(worth[server, others])])
+            other = int(partners[np.argmin(worth[server, partners])])
             for matrix in (links, spare):
                 matrix[server, other] -= 1
                 matrix[other, server] -= 1
@@ -134,7 +136,7 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
     order = serving_order(group, links, both, rng)
     lay(links, order)
     free[list(group)] -= 2
-    return _filled(Wiring(links, wiring.cycles + both_ways([order])), free, both)
+    return _filled(Wiring(links, others + both_ways([order])), free, both)
 
 
 def _normal(cycle: Cycle) -> Cycle:
@@ -145,11 +147,12 @@ def _normal(cycle: Cycle) -> Cycle:
 
 def _laid_rings(wiring: Wiring, least: int) -> list[Cycle]:
     """Rings of so many servers or more that run along links, each once."""
-    return [
-        ring
-        for ring in undirected(wiring.cycles)
-        if len(ring) >= least and bool(wiring.links[list(ring), [*ring[1:], ring[0]]].all())
-    ]
+    return [ring for ring in undirected(wiring.cycles) if len(ring) >= least and _runs_along(ring, wiring.links)]
+
+
+def _runs_along(cycle: Cycle, links: npt.NDArray[np.int64]) -> bool:
+    """Whether there is a link from each server of a cycle to the next."""
+    return bool(links[list(cycle), [*cycle[1:], cycle[0]]].all())
 
 
 def _replaced(wiring: Wiring, ring: Cycle, by: list[Cycle], *, connected: bool = True) -> Wiring | None:

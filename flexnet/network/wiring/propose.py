@@ -26,6 +26,9 @@ REROUTE = "reroute"
 
 TRIES = 8
 
+FRESH = 0.25
+"""Chance that groups without links of their own get other round trips; finding them costs more than all the rest."""
+
 
 def propose_network(
     rng: np.random.Generator, network: Network, demand: Demand, *, kinds: Mapping[str, float] | None = None
@@ -80,5 +83,15 @@ def propose_network(
             continue
         changed = CHANGES[name](wiring, demand, rng)
         if changed is not None and (changed.cycles != wiring.cycles or (changed.links != wiring.links).any()):
-            return rewired(base, changed.links, changed.cycles, rng)
+            return _fresh_tours(rewired(base, changed.links, changed.cycles, rng), demand, rng)
     return network
+
+
+def _fresh_tours(network: Network, demand: Demand, rng: np.random.Generator) -> Network:
+    """With cycles for groups of a demand that have none, and now and then others for those that follow routes."""
+    links, cycles = network.topology.links, network.topology.cycles
+    if rng.random() < FRESH:
+        along = {tuple(sorted(c)) for c in cycles if links[list(c), [*c[1:], c[0]]].all()}
+        kept = [c for c in cycles if tuple(sorted(c)) in along or tuple(sorted(c)) not in demand.groups]
+        network = network.with_cycles(tuple(kept))
+    return add_cycles(network, demand.groups, rng)

@@ -13,7 +13,7 @@ from flexnet.network.packing import both_ways
 from flexnet.network.topology import Topology
 from flexnet.network.wiring.links import add_pair_links, join_components, lay
 from flexnet.network.wiring.orders import regular_orders, serving_order
-from flexnet.network.wiring.shares import Group, pair_interfaces, ring_shares, sent_by_group
+from flexnet.network.wiring.shares import Group, best_shares
 
 __all__ = ["wire"]
 
@@ -25,7 +25,6 @@ def wire(
     *,
     rings: Mapping[Group, int] | None = None,
     regular: bool = False,
-    pair_weight: float = 1.0,
 ) -> Topology:
     """Spend the interfaces of every server on rings of the groups it is in, and on links for pairs.
 
@@ -40,11 +39,10 @@ def wire(
         Interfaces of a server.
     rng : numpy.random.Generator
     rings : mapping of tuple of int to int, optional
-        Rings of every group, each of two interfaces of its members.  None: what bytes are in proportion to.
+        Rings of every group, each of two interfaces of its members.  None: as many as an estimate of the busiest
+        server's time says (`flexnet.network.wiring.shares`).
     regular : bool
         Rings by jumps over the members, as TotientPerm has them, not by pair traffic.
-    pair_weight : float
-        Bytes of a ring that a byte between two servers counts as when interfaces are divided.
 
     Returns
     -------
@@ -67,7 +65,6 @@ def wire(
     n = demand.n_server
     if degree < min(n - 1, 2):
         raise FlexNetError(f"degree {degree} cannot connect {n} servers; at least {min(n - 1, 2)} is needed")
-    sent = sent_by_group(demand)
     for group, share in (rings or {}).items():
         if len(set(group)) < max(len(group), 2) or not all(0 <= server < n for server in group) or share < 0:
             raise FlexNetError(
@@ -75,11 +72,7 @@ def wire(
             )
     both = demand.model_parallel + demand.model_parallel.T
     for reserved in range(degree + 1):  # with all reserved for pairs, they can be connected
-        if rings is not None:
-            shares = dict(rings)
-        else:
-            pairs = np.maximum(pair_interfaces(demand, degree, pair_weight), reserved)
-            shares = ring_shares(sent, degree - pairs)
+        shares = best_shares(demand, degree, reserved) if rings is None else dict(rings)
         found = _laid(shares, both, degree, rng, regular=regular)
         if found is not None:
             return _with_other_cycles(Topology("wired", n, 0, *found), demand, rng)
