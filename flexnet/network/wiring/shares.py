@@ -96,8 +96,8 @@ def busiest_server(demand: Demand, sent: Mapping[Group, float], shares: Mapping[
     """About how long the busiest server's links carry bytes, in bytes a link.
 
     A ring's links carry its share of the group's bytes, and links to the partners a server sends most, as many as it
-    has interfaces left, those.  What goes elsewhere, of groups without rings and of other pairs, is spread over all links,
-    not quite evenly, over as many hops as a random graph of the degree has on the mean.
+    has interfaces left, those.  What goes elsewhere, of groups without rings and of other pairs, is spread over all
+    links, not quite evenly, over as many hops as a random graph of the degree has on the mean.
 
     Parameters
     ----------
