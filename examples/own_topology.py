@@ -42,7 +42,7 @@ class Torus(TopologyFamily):
             row, column = divmod(server, self.width)
             for neighbour in (row * self.width + (column + 1) % self.width, (server + self.width) % n_server):
                 links[server, neighbour] = links[neighbour, server] = 1
-        return Topology(self.name, n_server, 0, links, {})  # no rings: all-reduces follow routes
+        return Topology(self.name, n_server, 0, links, {})  # no rings: they are found along the links
 
     def interfaces(self, n_server: int) -> int:
         """Four, whatever the size."""

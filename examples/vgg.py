@@ -1,4 +1,4 @@
-"""VGG-16 on five random graphs: how much luck there is in one, and what a network built for the model gives."""
+"""VGG-16 on five random graphs: how much luck there is in one; and on a network built for the model."""
 
 from flexnet import (
     CORRECTED,

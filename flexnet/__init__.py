@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flexnet.model.operators.kind import Arithmetic, Layer, OperatorKind, Passes
     from flexnet.model.zoo import MODELS, ModelSpec, NoSettings, option
     from flexnet.network.build import build_network, build_topology
+    from flexnet.network.cycles import cycles_for, with_cycles
     from flexnet.network.demand import Demand, demand_of
     from flexnet.network.family import TopologyFamily
     from flexnet.network.graph_file import read_topology
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from flexnet.network.network import Network
     from flexnet.network.topologies import TOPOLOGIES
     from flexnet.network.topology import Topology
+    from flexnet.network.wiring.propose import propose_network
+    from flexnet.network.wiring.wire import wire
     from flexnet.plan.arrays import Strategy, TaskArrays
     from flexnet.plan.cluster import Cluster
     from flexnet.plan.problem import Problem, make_problem
@@ -133,6 +136,7 @@ __all__ = [
     "bound_of",
     "build_network",
     "build_topology",
+    "cycles_for",
     "demand_of",
     "find_plan",
     "gbps_to_bytes_per_s",
@@ -140,6 +144,7 @@ __all__ = [
     "make_strategy",
     "option",
     "price",
+    "propose_network",
     "read_measurement",
     "read_strategy",
     "read_taskgraph",
@@ -149,6 +154,8 @@ __all__ = [
     "strategy_json",
     "strategy_text",
     "us_to_s",
+    "wire",
+    "with_cycles",
     "write_measurement",
 ]
 
@@ -176,7 +183,10 @@ _HOMES = {
     "network.demand": ("Demand", "demand_of"),
     "network.family": ("TopologyFamily",),
     "network.topologies": ("TOPOLOGIES",),
+    "network.cycles": ("cycles_for", "with_cycles"),
     "network.build": ("build_network", "build_topology"),
+    "network.wiring.wire": ("wire",),
+    "network.wiring.propose": ("propose_network",),
     "network.graph_file": ("read_topology",),
     "simulate": ("LINK_MODELS",),
     "simulate.arrays": ("FlowRoutes", "NetworkArrays"),

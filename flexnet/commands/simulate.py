@@ -106,6 +106,8 @@ def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph")
     """The network that was asked for."""
     import numpy as np
 
+    from flexnet.network.cycles import add_cycles
+    from flexnet.network.demand import demand_of
     from flexnet.network.graphs import MAX_NODES
     from flexnet.network.network import connect
     from flexnet.network.routes import routes_for
@@ -129,7 +131,10 @@ def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph")
     topology = _topology(request, graph, rng)
     if topology.n_switch:
         return unrouted(topology, bandwidth, latency)
-    return Fabric.of(connect(topology, bandwidth, latency, routes_for(topology, CORRECTED, rng)))
+    network = connect(topology, bandwidth, latency, routes_for(topology, CORRECTED, rng))
+    if not topology.rings:
+        network = add_cycles(network, demand_of(graph.arrays(), graph.n_server).groups, rng)
+    return Fabric.of(network)
 
 
 def _topology(request: SimulateRequest, graph: "TaskGraph", rng: "np.random.Generator") -> "Topology":

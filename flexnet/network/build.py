@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.network.cycles import with_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
@@ -84,6 +85,8 @@ def build_network(
 ) -> Network:
     """Wire the servers of a cluster, and choose a route for every pair of them.
 
+    A topology without switches that has neither rings nor cycles gets cycles over all servers if semantics say so.
+
     Parameters
     ----------
     topology : str, TopologyFamily or Topology
@@ -91,7 +94,7 @@ def build_network(
     cluster : Cluster
         Servers, interfaces, and the speed of links that have none of their own.
     semantics : Semantics
-        How routes are chosen, and how ``topoopt`` shares out interfaces.
+        How routes and cycles are chosen, and how ``topoopt`` shares out interfaces.
     demand : Demand, optional
         As in `build_topology`.
     rng : numpy.random.Generator, optional
@@ -105,4 +108,7 @@ def build_network(
     rng = np.random.default_rng(0) if rng is None else rng
     family = family_of(topology, degree=cluster.degree, semantics=semantics)
     built = family.build(cluster.n_server, demand, rng)
-    return connect(built, cluster.link_bandwidth, cluster.latency, routes_for(built, semantics, rng))
+    network = connect(built, cluster.link_bandwidth, cluster.latency, routes_for(built, semantics, rng))
+    if not semantics.pack_cycles or built.rings or built.cycles:
+        return network
+    return with_cycles(network, {tuple(range(cluster.n_server)): 1.0}, rng)

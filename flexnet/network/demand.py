@@ -1,7 +1,7 @@
 """What a strategy asks of the network."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ class Demand:
     allreduce : mapping of int to float
         Group size -> bytes of the reduced tensors, summed over the all-reduces of that group size, before any factor
         for what a ring moves.
+    groups : mapping of tuple of int to float
+        The same by member servers, ascending: which groups they are, not only how large.  None known if empty.
 
     Raises
     ------
@@ -35,6 +37,7 @@ class Demand:
     n_server: int
     model_parallel: npt.NDArray[np.float64]
     allreduce: Mapping[int, float]
+    groups: Mapping[tuple[int, ...], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = self.n_server
@@ -53,10 +56,15 @@ class Demand:
                 raise FlexNetError(f"an all-reduce over {size} servers; group sizes are 1 to {n}")
             if not 0 <= volume < float("inf"):
                 raise FlexNetError(f"all-reduces over {size} servers of {volume} bytes; expected are finite bytes >= 0")
+        for group, volume in self.groups.items():
+            if list(group) != sorted(set(group)) or not all(0 <= server < n for server in group):
+                raise FlexNetError(f"an all-reduce over servers {list(group)}; expected are 0 to {n - 1}, ascending")
+            if not 0 <= volume < float("inf"):
+                raise FlexNetError(f"all-reduces over {list(group)} of {volume} bytes; expected are finite bytes >= 0")
 
 
 def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
-    """Bytes per ordered server pair (transfers) and per group size (all-reduces, as the tensor's bytes).
+    """Bytes per ordered server pair (transfers), per group size and per group (all-reduces, as the tensor's bytes).
 
     The original counts the same when a task is created (network.cc:1718).
     """
@@ -66,5 +74,15 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
     reduce_ = tasks.kind == ALLREDUCE
     sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
     volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
-    groups = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
-    return Demand(n_server, pairs.reshape(n_server, n_server), groups)
+    by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
+    ordered: dict[bytes, float] = {}  # by members in the order of the all-reduce, which is mostly the same
+    ptr = tasks.group_ptr.tolist()
+    for at, size in zip(tasks.place[reduce_].tolist(), tasks.bytes[reduce_].tolist(), strict=True):
+        if ptr[at + 1] - ptr[at] >= 2 and size > 0:
+            key = tasks.group[ptr[at] : ptr[at + 1]].tobytes()
+            ordered[key] = ordered.get(key, 0.0) + size
+    groups: dict[tuple[int, ...], float] = {}
+    for key, total in ordered.items():
+        group = tuple(sorted(np.frombuffer(key, tasks.group.dtype).tolist()))
+        groups[group] = groups.get(group, 0.0) + total
+    return Demand(n_server, pairs.reshape(n_server, n_server), by_size, groups)

@@ -7,7 +7,8 @@ Servers are numbered in the order of the graph's nodes, switches behind them.  A
 * ``latency``: seconds, 0 or more,
 * ``links``: of how many parallel links it is the sum (1 where it is missing).
 
-The graph's attribute ``rings`` is JSON of the rings of all-reduces by group size, as in `flexnet.network.topology`.
+The graph's attribute ``rings`` is JSON of the rings of all-reduces by group size, as in `flexnet.network.topology`, and
+``cycles`` JSON of the rings that are told as the numbers of the servers they visit.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -41,6 +42,7 @@ def to_graph(
     links: npt.NDArray[np.int64],
     rings: Mapping[int, Sequence[Sequence[int]]],
     speeds: LinkSpeeds | None,
+    cycles: Sequence[Sequence[int]] = (),
 ) -> "nx.Graph":
     """A topology as a graph whose nodes are the ids of servers and switches; arguments as of `Topology`."""
     import networkx as nx
@@ -48,6 +50,8 @@ def to_graph(
     graph = nx.Graph(name=name)
     if rings:
         graph.graph["rings"] = orjson.dumps({str(size): found for size, found in rings.items()}).decode()
+    if cycles:
+        graph.graph["cycles"] = orjson.dumps(cycles).decode()
     graph.add_nodes_from((node, {"kind": KINDS[node >= n_server]}) for node in range(len(links)))
     for a, b in np.argwhere(np.triu(links) > 0).tolist():
         edge: dict[str, float] = {"links": int(links[a, b])}
@@ -59,8 +63,15 @@ def to_graph(
 
 def read_graph(
     graph: "nx.Graph", name: str, *, speeds: bool
-) -> tuple[int, int, npt.NDArray[np.int64], dict[int, tuple[tuple[int, ...], ...]], LinkSpeeds | None]:
-    """Servers, switches, links, rings and speeds that a graph draws; see `Topology.from_networkx`.
+) -> tuple[
+    int,
+    int,
+    npt.NDArray[np.int64],
+    dict[int, tuple[tuple[int, ...], ...]],
+    LinkSpeeds | None,
+    tuple[tuple[int, ...], ...],
+]:
+    """Servers, switches, links, rings, speeds and cycles that a graph draws; see `Topology.from_networkx`.
 
     Parameters
     ----------
@@ -100,7 +111,7 @@ def read_graph(
     for matrix in (links, bandwidth, latency):
         _check_both_ways(matrix, list(numbers), name)
     found = LinkSpeeds(bandwidth, latency) if n_with else None
-    return n_server, n_node - n_server, links, _rings(graph, name), found
+    return n_server, n_node - n_server, links, _rings(graph, name), found, _cycles(graph, name)
 
 
 def _numbers(graph: "nx.Graph", name: str) -> tuple[dict[Hashable, int], int]:
@@ -165,4 +176,19 @@ def _rings(graph: "nx.Graph", name: str) -> dict[int, tuple[tuple[int, ...], ...
     except (AttributeError, TypeError, ValueError) as error:
         raise FlexNetError(
             f'{name}: the attribute rings is {str(text)[:60]!r}; it must be JSON such as {{"4": [[1], [3]]}} ({error})'
+        ) from None
+
+
+def _cycles(graph: "nx.Graph", name: str) -> tuple[tuple[int, ...], ...]:
+    text = graph.graph.get("cycles")
+    if text is None:
+        return ()
+    try:
+        found = tuple(tuple(cycle) for cycle in orjson.loads(text))
+        if not all(type(server) is int for cycle in found for server in cycle):
+            raise TypeError("servers are whole numbers")
+        return found
+    except (TypeError, ValueError) as error:
+        raise FlexNetError(
+            f"{name}: the attribute cycles is {str(text)[:60]!r}; it must be JSON such as [[0, 1, 3, 2]] ({error})"
         ) from None

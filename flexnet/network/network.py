@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.topology import Topology, adjacency
+from flexnet.network.csr import aranges
+from flexnet.network.topology import Topology, adjacency, check_cycle
 from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ class Network:
         Links that ring r's flow of member server m takes are ``ring_links[ring_hops[r] + m * h:][:h]``, with
         ``h = (ring_hops[r + 1] - ring_hops[r]) // n_server``.  A ring with hops (a, b, c) is walked b, c, a: the
         original rotates the list by one.
+    cycle_ptr : int32 (n_set + 1,)
+        Cycles of the topology, put together by the set of servers they visit: those of set s are
+        ``cycle_ptr[s]:cycle_ptr[s + 1]``.
+    cycle_member : bool (n_set, n_server)
+        Who is in a set; the cycles of no other set visit the same servers.
+    cycle_edge : int32 (n_cycle + 1,)
+        Edges of cycle k are ``cycle_edge[k]:cycle_edge[k + 1]``, as many as servers.
+    cycle_hops : int32 (n_edge + 1,)
+    cycle_links : int32
+        Links of edge e are ``cycle_links[cycle_hops[e]:cycle_hops[e + 1]]``: the route of its pair.
     """
 
     topology: Topology
@@ -68,9 +79,19 @@ class Network:
     ring_ptr: npt.NDArray[np.int32]
     ring_hops: npt.NDArray[np.int32]
     ring_links: npt.NDArray[np.int32]
+    cycle_ptr: npt.NDArray[np.int32]
+    cycle_member: npt.NDArray[np.bool_]
+    cycle_edge: npt.NDArray[np.int32]
+    cycle_hops: npt.NDArray[np.int32]
+    cycle_links: npt.NDArray[np.int32]
+
+    @property
+    def cycles(self) -> tuple[tuple[int, ...], ...]:
+        """Cycles of the topology, set by set as in ``cycle_ptr``."""
+        return tuple(cycle for cycles in _by_members(self.topology.cycles).values() for cycle in cycles)
 
     def with_routes(self, routes: Routes) -> "Network":
-        """The same links and rings with other routes (``(route_ptr, route)``); nothing else is computed again.
+        """The same links, rings and cycles with other routes (``(route_ptr, route)``); the rest is not computed again.
 
         Raises
         ------
@@ -78,7 +99,19 @@ class Network:
             If the routes are not for this network.
         """
         route_ptr, route = _checked_routes(self.topology, len(self.link_from), routes)
-        return replace(self, route_ptr=route_ptr, route=route)
+        changed = replace(self, route_ptr=route_ptr, route=route)
+        return changed.with_cycles(self.topology.cycles) if self.topology.cycles else changed
+
+    def with_cycles(self, cycles: tuple[tuple[int, ...], ...]) -> "Network":
+        """The same links and routes with these cycles in place of those there are; see `Topology`.
+
+        Raises
+        ------
+        FlexNetError
+            If a cycle is not of distinct servers.
+        """
+        topology = replace(self.topology, cycles=cycles)
+        return replace(self, topology=topology, **_cycle_arrays(topology, self.route_ptr, self.route))
 
     def to_networkx(self) -> "nx.Graph":
         """The topology as a networkx graph, every link with its bandwidth and latency; routes are left out."""
@@ -141,6 +174,7 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
         ring_ptr=ring_ptr,
         ring_hops=ring_hops,
         ring_links=ring_links,
+        **_cycle_arrays(topology, route_ptr, route),
     )
 
 
@@ -192,6 +226,42 @@ def _ring_links(
     ends = np.cumsum(lengths).tolist()
     blocks = [links[:, begin:end].ravel() for begin, end in pairwise(ends)]
     return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
+
+
+def _by_members(cycles: tuple[tuple[int, ...], ...]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+    """Cycles by the servers they visit, ascending; sets in the order of their first cycles."""
+    found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for cycle in cycles:
+        found.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    return found
+
+
+def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: npt.NDArray[np.int32]) -> dict[str, Any]:
+    """The arrays of `Network` that tell cycles, along these routes."""
+    n = topology.n_server
+    for cycle in topology.cycles:
+        check_cycle(topology, cycle)
+    sets = _by_members(topology.cycles)
+    member = np.zeros((len(sets), n), np.bool_)
+    for row, members in zip(member, sets, strict=True):
+        row[list(members)] = True
+    cycles = [cycle for same in sets.values() for cycle in same]
+    begin = np.array([server for cycle in cycles for server in cycle], np.int64)
+    end = np.array([server for cycle in cycles for server in (*cycle[1:], cycle[0])], np.int64)
+    pair = begin * n + end
+    counts = route_ptr[pair + 1] - route_ptr[pair]
+    return {
+        "cycle_ptr": _ends([len(same) for same in sets.values()]),
+        "cycle_member": member,
+        "cycle_edge": _ends([len(cycle) for cycle in cycles]),
+        "cycle_hops": _ends(counts),
+        "cycle_links": route[aranges(route_ptr[pair], counts)],
+    }
+
+
+def _ends(counts: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """0, and where every one of ``counts`` ends when they stand one after the other."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
 
 
 def _checked_routes(topology: Topology, n_link: int, routes: Routes) -> Routes:

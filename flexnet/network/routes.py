@@ -12,7 +12,7 @@ from flexnet.network.network import Routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.semantics import Semantics
 
-__all__ = ["all_shortest_paths", "circulant_coins", "coin_change_routes", "routes_for", "shortest_routes"]
+__all__ = ["all_shortest_paths", "circulant_coins", "coin_change_routes", "mean_hops", "routes_for", "shortest_routes"]
 
 
 def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generator) -> Routes:
@@ -95,6 +95,18 @@ def coin_change_routes(topology: Topology, coins: Sequence[int], rng: np.random.
     link_id = np.cumsum(topology.links > 0, dtype=np.int32).reshape(topology.links.shape) - np.int32(1)
     route_ptr, route = kernels.coin_routes(table.n_coin, table.last, link_id)
     return route_ptr, route
+
+
+def mean_hops(topology: Topology) -> float:
+    """Links between two different servers along a shortest path, on the mean over all pairs; 0 for one server.
+
+    >>> from flexnet.network.topologies.full_mesh import full_mesh
+    >>> mean_hops(full_mesh(5))
+    1.0
+    """
+    n = topology.n_server
+    ptr, _, link_to = adjacency(topology.links)
+    return float(kernels.hops_to_servers(ptr, link_to, n)[:, :n].sum()) / max(n * (n - 1), 1)
 
 
 def circulant_coins(topology: Topology) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from flexnet.network.link_speeds import LinkSpeeds
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Topology", "adjacency"]
+__all__ = ["Topology", "adjacency", "check_cycle"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +34,11 @@ class Topology:
         the next; empty when collectives follow routes.
     speeds : LinkSpeeds or None
         None where all links are alike and as fast as the interfaces of the cluster.
+    cycles : tuple of tuple of int
+        Directed rings as the servers they visit, 2 or more, in order; an edge that has no link follows its route.  An
+        all-reduce over exactly the servers of some of them, in whatever order, is divided equally over these, whatever
+        ``rings`` say; a cycle that is there twice carries twice as much.  Link models that are first in, first out do
+        not look at them.
     """
 
     name: str
@@ -42,6 +47,7 @@ class Topology:
     links: npt.NDArray[np.int64]
     rings: Mapping[int, tuple[tuple[int, ...], ...]]
     speeds: LinkSpeeds | None = None
+    cycles: tuple[tuple[int, ...], ...] = ()
 
     def check(self, degree: int | None) -> None:
         """Refuse a topology that is not legal.
@@ -55,13 +61,16 @@ class Topology:
         ------
         FlexNetError
             If links are malformed, a server has more links than interfaces, servers are not all connected, a ring
-            needs a link that is missing, or a ring does not visit exactly its group.
+            needs a link that is missing, a ring does not visit exactly its group, or a cycle is not of distinct
+            servers.
         """
         _check_links(self, degree)
         _check_connected(self)
         for size, rings in self.rings.items():
             for ring in rings:
                 _check_ring(self, size, ring)
+        for cycle in self.cycles:
+            check_cycle(self, cycle)
 
     @property
     def n_link(self) -> int:
@@ -84,7 +93,7 @@ class Topology:
         """
         from flexnet.network.graphs import to_graph
 
-        graph = to_graph(self.name, self.n_server, self.links, self.rings, self.speeds)
+        graph = to_graph(self.name, self.n_server, self.links, self.rings, self.speeds, self.cycles)
         if self.speeds is None:
             for _, _, edge in graph.edges(data=True):
                 edge |= {} if bandwidth is None else {"bandwidth": edge["links"] * bandwidth}
@@ -195,3 +204,18 @@ def _check_ring(topology: Topology, size: int, ring: tuple[int, ...]) -> None:
                 f"{name}: ring {list(ring)} of group size {size} hops by {hop} from server {np.argmax(missing)}, where "
                 "there is no link"
             )
+
+
+def check_cycle(topology: Topology, cycle: tuple[int, ...]) -> None:
+    """Refuse a cycle that does not visit two or more distinct servers.
+
+    Raises
+    ------
+    FlexNetError
+        Then.
+    """
+    n = topology.n_server
+    if len(cycle) < 2 or len(set(cycle)) < len(cycle) or not all(0 <= server < n for server in cycle):
+        raise FlexNetError(
+            f"{topology.name}: cycle {list(cycle)}; a cycle visits 2 or more distinct servers of 0 to {n - 1}"
+        )

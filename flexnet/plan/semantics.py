@@ -50,6 +50,9 @@ class Semantics:
     shape_costs : bool
         An operator takes the times measured for its own shape where the table has them; otherwise those of the first
         operator of its measurement name (model.cc:2250).
+    pack_cycles : bool
+        All-reduces on links that are given, random ones or a full mesh, are divided over as many rings as share no
+        link; otherwise each is one ring in the order of its servers along routes (simulator.cc:1241).
     """
 
     name: str
@@ -65,6 +68,7 @@ class Semantics:
     shard_parameters: bool
     limit_memory: bool
     shape_costs: bool
+    pack_cycles: bool
 
 
 ORIGINAL = Semantics(
@@ -81,6 +85,7 @@ ORIGINAL = Semantics(
     shard_parameters=False,
     limit_memory=False,
     shape_costs=False,
+    pack_cycles=False,
 )
 """What the released FlexNet does."""
 
@@ -98,6 +103,7 @@ CORRECTED = Semantics(
     shard_parameters=True,
     limit_memory=True,
     shape_costs=True,
+    pack_cycles=True,
 )
 """What the TopoOpt paper means; the default."""
 

@@ -169,6 +169,7 @@ def _network_document(network: Network) -> dict[str, Any]:
         "links": topology.link_counts,
         **({} if topology.speeds is None else {"speeds": _speeds_document(topology, topology.speeds)}),
         "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
+        **({} if not topology.cycles else {"cycles": topology.cycles}),
         "link_bandwidth": network.link_bandwidth,
         "latency": network.latency,
         "route_ptr": network.route_ptr,
@@ -193,12 +194,19 @@ def _network(document: Mapping[str, Any]) -> Network:
         links[a, b] = links[b, a] = count
     rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
     speeds = _speeds(document, n_node) if "speeds" in document else None
-    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings, speeds)
+    cycles = tuple(tuple(map(_server, cycle)) for cycle in document.get("cycles", ()))
+    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings, speeds, cycles)
     topology.check(None)
     routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))
     if routes[0][0] != 0 or (np.diff(routes[0]) < 0).any():
         raise ValueError("routes that do not follow each other")
     return connect(topology, document["link_bandwidth"], document["latency"], routes)
+
+
+def _server(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{value!r} is not a server")
+    return value
 
 
 def _speeds(document: Mapping[str, Any], n_node: int) -> LinkSpeeds:

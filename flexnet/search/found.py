@@ -1,5 +1,6 @@
 """What a search found: the best plan beside the start, and how it was come by."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +86,11 @@ class Found:
         return (
             same_strategy(self.start.strategy, self.plan.strategy)
             and np.array_equal(one.topology.links, other.topology.links)
-            and (one.topology.rings != other.topology.rings or not np.array_equal(one.route, other.route))
+            and (
+                one.topology.rings != other.topology.rings
+                or one.topology.cycles != other.topology.cycles
+                or not np.array_equal(one.route, other.route)
+            )
         )
 
     def summary(self, gpu: str | None = None) -> str:
@@ -116,7 +121,7 @@ class Found:
             "operators_changed": [op.name for op, _ in self.changed],
             "links": plan["links"],
             **self._bound_dict(),
-            "rings": plan["rings"],
+            **{name: plan[name] for name in ("rings", "cycles") if name in plan},
         }
 
     def _bound_dict(self) -> dict[str, Any]:
@@ -207,15 +212,29 @@ def _topology_text(found: Found) -> str:
     if has_degree(settings):
         unused = topology.n_server * plan.problem.cluster.degree - 2 * topology.n_link
         text += f", {counted(unused, 'interface')} unused" if unused else ""
+    n_cycle = Counter(tuple(sorted(cycle)) for cycle in plan.cycles)
+    by_size: dict[int, set[int]] = {}
+    for group, count in n_cycle.items():
+        by_size.setdefault(len(group), set()).add(count)
     members = np.diff(plan.task_graph().group_ptr)
     sizes = [int(size) for size in np.unique(members) if size > 1]
-    rings = [f"{_ring_text(topology, size)} for groups of {size}" for size in sizes if size in topology.rings]
+    rings = [
+        f"{_cycle_text(by_size[size]) if size in by_size else _ring_text(topology, size)} for groups of {size}"
+        for size in sizes
+        if size in by_size or size in topology.rings
+    ]
     return "; ".join([text, *rings, *(["links as at the start, other routes"] if found.only_routes else [])])
 
 
 def _ring_text(topology: Topology, size: int) -> str:
     """Jumps of the rings of a group size; jumps of several hops as sums."""
     return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
+
+
+def _cycle_text(counts: set[int]) -> str:
+    """How many one-way rings groups of a size have."""
+    least, most = min(counts), max(counts)
+    return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
 
 
 def _config_text(op: Operator, config: Config) -> str:

@@ -1,17 +1,20 @@
-"""Networks during a search: one that stays, or one wired anew for the demand of every strategy that is taken."""
+"""Networks during a search: one that stays, or whose links do, or one wired anew for every strategy that is taken."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from flexnet.network.build import build_network
+from flexnet.network.cycles import add_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
+from flexnet.network.totient import group_sizes
 from flexnet.plan.problem import Problem
 
-__all__ = ["Rebuild", "fixed_network", "rebuilder"]
+__all__ = ["Rebuild", "cycle_follower", "fixed_network", "follows_groups", "rebuilder"]
 
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
@@ -19,8 +22,39 @@ KNOWN_TOPOLOGIES = 256
 
 
 def fixed_network(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Network:
-    """A network of a family that does not follow demand."""
-    return build_network(family, problem.cluster, semantics=problem.semantics, rng=rng)
+    """A network of a family that does not follow demand; where cycles are packed, with some for every strided group."""
+    network = build_network(family, problem.cluster, semantics=problem.semantics, rng=rng)
+    if not follows_groups(problem, network):
+        return network
+    n = problem.cluster.n_server
+    strides = [n // size for size in group_sizes(n)]
+    strided = {tuple(range(first, n, stride)): 1.0 for stride in strides for first in range(stride)}
+    return add_cycles(network, strided, np.random.default_rng(0))
+
+
+def follows_groups(problem: Problem, network: Network) -> bool:
+    """Whether rings on a network whose links stay follow the groups that a strategy has."""
+    topology = network.topology
+    return problem.semantics.pack_cycles and not topology.rings and not topology.n_switch
+
+
+def cycle_follower(network: Network) -> Rebuild:
+    """Gives a network cycles for the groups of every demand, beside those it has; links and routes stay.
+
+    Nothing is left to chance, and every answer is a network of its own, so that a search that was stopped and goes on
+    answers as one that was not.
+    """
+    known: dict[frozenset[tuple[int, ...]], Network] = {}
+
+    def follow(rng: np.random.Generator, demand: Demand) -> Network:
+        key = frozenset(demand.groups)
+        if key not in known:
+            if len(known) == KNOWN_TOPOLOGIES:
+                known.pop(next(iter(known)))
+            known[key] = add_cycles(network, dict(sorted(demand.groups.items())), np.random.default_rng(0))
+        return replace(known[key])
+
+    return follow
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
@@ -35,6 +69,7 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
         key = (
             topology.links.tobytes(),
             tuple(sorted(topology.rings.items())),
+            topology.cycles,
             None if speeds is None else (speeds.bandwidth.tobytes(), speeds.latency.tobytes()),
         )
         if key not in known:  # only their routes differ

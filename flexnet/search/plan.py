@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexnet.cost.table import config_text
 from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
+from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
 from flexnet.network.topology import Topology
 from flexnet.plan.memory import memory_needed
@@ -25,6 +26,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.priced_links import priced_links
 from flexnet.simulate.short_cuts import short_cuts
+from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -68,6 +70,14 @@ class Plan:
     def topology(self) -> Topology:
         """Links and rings."""
         return self.network.topology
+
+    @property
+    def cycles(self) -> tuple[tuple[int, ...], ...]:
+        """Those cycles of the network that all-reduces of the plan run over."""
+        if not self.topology.cycles:
+            return ()
+        used = demand_of(Builder(self.problem).arrays(self.strategy), self.topology.n_server).groups
+        return tuple(cycle for cycle in self.network.cycles if tuple(sorted(cycle)) in used)
 
     @property
     def configs(self) -> dict[str, Config]:
@@ -138,7 +148,7 @@ class Plan:
             run_seconds=self.timeline.end - self.timeline.start,
             inter_gpu_bandwidth=self.problem.cluster.inter_gpu_bandwidth,
         )
-        return (*remarks, *short_cuts(graph))
+        return (*remarks, *short_cuts(along_cycles(graph, self.network)[0]))
 
     def to_strategy_json(self) -> bytes:
         """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""
@@ -174,6 +184,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan's figures and configs as JSON can hold them; times in ms."""
         allreduce, model_parallel = self.traffic
+        cycles = self.cycles
         return {
             "iteration_ms": s_to_ms(self.seconds),
             "bytes_allreduce": int(allreduce),
@@ -185,6 +196,7 @@ class Plan:
             },
             "links": [list(link) for link in self.topology.link_counts],
             "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
+            **({"cycles": [list(cycle) for cycle in cycles]} if cycles else {}),
             "configs": {
                 name: {"degrees": list(config.degrees), "devices": list(config.devices)}
                 for name, config in self.configs.items()

@@ -8,6 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
+from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_strategy
 from flexnet.search.alternate import CoSearch
@@ -16,7 +17,7 @@ from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
 from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import Rebuild, fixed_network, rebuilder
+from flexnet.search.networks import Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.pricing import EXACT_TASKS, Pricer
@@ -127,9 +128,8 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     space = make_space(problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel)
     pricer = _pricer(problem, settings)
     family = _family(problem, settings)
-    rebuild = rebuilder(problem, family) if family.follows_demand else None
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
-    laid_out = _Layout(problem, settings, space, pricer, family, rebuild, rng, first)
+    laid_out = _Layout(problem, settings, space, pricer, family, rng, first)
     return laid_out.chain(start is not None) if is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
 
 
@@ -159,7 +159,6 @@ class _Layout:
     space: MoveSpace
     pricer: Pricer
     family: TopologyFamily
-    rebuild: Rebuild | None
     rng: np.random.Generator
     first: Strategy
 
@@ -173,11 +172,11 @@ class _Layout:
             points = self._points(name)
             strategies, bound = [self.first, *map(self._strategy, points.strategies)], points.bound
         fitting = self._fitting(strategies, imported)
-        fixed = None if self.rebuild is not None else fixed_network(self.problem, self.family, rng)
-        search = CoSearch(mix, pricer, self.rebuild, settings.alpha, reset_span(settings.budget))
+        fixed, rebuild = self._networks()
+        search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
 
         def begun(strategy: Strategy) -> State:
-            network = fixed if self.rebuild is None else self.rebuild(rng, pricer.demand(strategy))
+            network = fixed if rebuild is None else rebuild(rng, pricer.demand(strategy))
             assert network is not None
             if not pricer.resolved:
                 pricer.set_resolution(strategy, network)
@@ -185,7 +184,7 @@ class _Layout:
 
         state = min(map(begun, fitting), key=_seconds)
         best = state.best.strategy
-        if bound is not None and self.rebuild is not None and pricer.demand(best).model_parallel.any():
+        if bound is not None and self.family.follows_demand and pricer.demand(best).model_parallel.any():
             n_network = min(PRICED_TASKS // len(pricer.tasks(best).kind), MOST_NETWORKS)
             state = min([state, *(begun(best) for _ in range(n_network))], key=_seconds)
         return self._prepared(search, state, "imported" if imported else STARTS[name].name, bound)
@@ -202,17 +201,22 @@ class _Layout:
                 others += map(self._strategy, points.strategies)
                 bound = bound or points.bound
         first, *fitting = self._fitting([self.first, *others], imported)
-        network = (
-            fixed_network(self.problem, self.family, rng)
-            if self.rebuild is None
-            else self.rebuild(rng, pricer.demand(first))
-        )
+        fixed, rebuild = self._networks()
+        network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
+        assert network is not None
         pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
         pricer.set_resolution(first, network)
-        search = Portfolio(mix, pricer, self.rebuild)
+        search = Portfolio(mix, pricer, rebuild)
         state = search.init(rng, first, network, tuple(fitting))
         name = "imported" if imported else STARTS["data"].name
         return self._prepared(search, state, name, bound)
+
+    def _networks(self) -> tuple[Network | None, Rebuild | None]:
+        """The network if its links stay, and what builds one for a demand or gives it rings for one."""
+        if self.family.follows_demand:
+            return None, rebuilder(self.problem, self.family)
+        fixed = fixed_network(self.problem, self.family, self.rng)
+        return fixed, cycle_follower(fixed) if follows_groups(self.problem, fixed) else None
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

@@ -11,6 +11,8 @@ __all__ = ["FlowRoutes", "NetworkArrays", "network_arrays"]
 
 Floats = npt.NDArray[np.float64]
 
+NO_PTR = np.zeros(1, np.int32)
+
 
 class NetworkArrays(NamedTuple):
     """What simulation kernels read of a `flexnet.network.Network`; shapes are documented there."""
@@ -24,6 +26,11 @@ class NetworkArrays(NamedTuple):
     ring_ptr: npt.NDArray[np.int32]
     ring_hops: npt.NDArray[np.int32]
     ring_links: npt.NDArray[np.int32]
+    cycle_ptr: npt.NDArray[np.int32] = NO_PTR
+    cycle_member: npt.NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
+    cycle_edge: npt.NDArray[np.int32] = NO_PTR
+    cycle_hops: npt.NDArray[np.int32] = NO_PTR
+    cycle_links: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
 class FlowRoutes(NamedTuple):
@@ -54,4 +61,9 @@ def network_arrays(network: Network) -> NetworkArrays:
         network.ring_ptr,
         network.ring_hops,
         network.ring_links,
+        network.cycle_ptr,
+        network.cycle_member,
+        network.cycle_edge,
+        network.cycle_hops,
+        network.cycle_links,
     )

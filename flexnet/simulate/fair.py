@@ -109,7 +109,8 @@ class FairLinks(LinkModel):
             self._group_class = np.zeros(2 * n_group, np.int64)
             self._work = None  # it would go on with the smaller array
         n_ring, n_inc = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
-        rings = 2 if by_server else int(np.diff(network.ring_ptr).max(initial=1))
+        most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
+        rings = 2 if by_server else most
         n_flow = len(tasks.kind) + n_group * rings
         n_path = len(network.route_ptr) - 1
         n_class = n_ring + min(len(tasks.kind), n_path)

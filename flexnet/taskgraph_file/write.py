@@ -14,6 +14,7 @@ from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file.check import check_file
 from flexnet.taskgraph_file.columns import link_columns, ring_columns, route_columns, task_columns
 from flexnet.taskgraph_file.contents import FileOperators, FileRings, TaskGraphFile
+from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.encode import encode
 
 __all__ = ["DRAM_BANDWIDTH", "taskgraph_file", "write_taskgraph"]
@@ -110,6 +111,10 @@ def taskgraph_file(
     size, because the packet simulator would take its size modulo 2**32.  All start together and each waits the
     whole time inside the servers, as the one did.
 
+    Departure: an all-reduce over several cycles of the network becomes one for each, over its members in the order of
+    the cycle (`flexnet.taskgraph_file.cycles`), because the packet simulator runs an all-reduce around its members as
+    they stand in the file; then there are no rings in it.
+
     With rings, but none for some group size in use, the packet simulator would wait forever; the file then has
     no rings and all-reduces follow routes.
 
@@ -122,8 +127,11 @@ def taskgraph_file(
         raise FlexNetError(f"the task graph has {n} servers and the network {topology.n_server}; they must be equal")
     if len(run_seconds) != graph.n_task:
         raise FlexNetError(f"there are {len(run_seconds)} durations for {graph.n_task} tasks; expected is one each")
+    whole = graph
+    graph, origin = along_cycles(graph, network)
+    run_seconds = run_seconds[origin]
     links, link_bandwidth, on_links = link_columns(network)
-    rings, on_rings = _rings(graph, network)
+    rings, on_rings = _rings(graph, network) if graph is whole else (None, [])
     remarks = [*on_links, *on_rings]
     tasks, devices, n_split = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
     file = TaskGraphFile(

@@ -426,7 +426,7 @@ def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypat
 
 def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model whose proposals are priced coarser than exactly."""
-    flags = ["search", "vgg", "--batch-size", "512", "--nsimnode", "8", "--topology", "random", "--net-opt", "1"]
+    flags = ["search", "vgg", "--batch-size", "512", "--nsimnode", "8", "--topology", "fattree", "--net-opt", "1"]
     flags += ["--interface-bandwidth", "40", "--enable-propagation"]
     shown = Display.show
     seen: list[dict[str, object]] = []

@@ -39,7 +39,27 @@ def random_network(rng: np.random.Generator) -> NetworkArrays:
     ints = [np.array(a, np.int32) for a in (route_ptr, route, ring_ptr, ring_hops, ring_links)]
     latency = float(rng.choice([0.0, 1e-6, 1e-3]))
     extra = rng.choice([0.0, 1e-6, 1e-4], len(bandwidth)) if rng.random() < 0.3 else np.zeros(0)
-    return NetworkArrays(n, latency, np.array(bandwidth), extra, *ints)
+    cycles = random_cycles(rng, n, paths, link) if rng.random() < 0.5 else ()
+    return NetworkArrays(n, latency, np.array(bandwidth), extra, *ints, *cycles)
+
+
+def random_cycles(rng: np.random.Generator, n: int, paths, link) -> tuple[np.ndarray, ...]:
+    """Cycle arrays of a network: one to three cycles for each of some sets of servers."""
+    sets = {
+        tuple(sorted(rng.permutation(n)[: int(rng.integers(2, n + 1))].tolist())) for _ in range(rng.integers(1, 5))
+    }
+    ptr, edge, hops, links = [0], [0], [0], []
+    for members in sorted(sets):
+        for _ in range(int(rng.integers(1, 4))):
+            cycle = rng.permutation(members).tolist()
+            for a, b in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+                links += [link[pair] for pair in itertools.pairwise(paths[a][b])]
+                hops.append(len(links))
+            edge.append(len(hops) - 1)
+        ptr.append(len(edge) - 1)
+    member = np.array([[server in members for server in range(n)] for members in sorted(sets)])
+    ptr, edge, hops, links = (np.array(a, np.int32) for a in (ptr, edge, hops, links))
+    return ptr, member, edge, hops, links
 
 
 def random_routes(rng, network: NetworkArrays, graph: TaskGraph, protocol) -> tuple[NetworkArrays, FlowRoutes]:

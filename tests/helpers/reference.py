@@ -83,6 +83,10 @@ def ring_paths(graph, network, task, direction=1, routes=None, by_index=False, j
     """
     members = [int(m) for m in graph.members(task)]
     n = len(members)
+    if joined:
+        for s, row in enumerate(network.cycle_member):
+            if set(np.flatnonzero(row)) == set(members):
+                return [cycle_edges(network, k) for k in range(network.cycle_ptr[s], network.cycle_ptr[s + 1])], True
     first, last = network.ring_ptr[n], network.ring_ptr[n + 1]
     step = network.n_server / n
     if joined and not by_index and any((m - members[0]) % step for m in members):
@@ -101,6 +105,12 @@ def ring_paths(graph, network, task, direction=1, routes=None, by_index=False, j
         start = network.ring_hops[r]
         rings.append([list(network.ring_links[start + m * hops : start + (m + 1) * hops]) for m in members])
     return rings, True
+
+
+def cycle_edges(network, cycle):
+    """Links of every edge of a cycle."""
+    edges = range(network.cycle_edge[cycle], network.cycle_edge[cycle + 1])
+    return [list(network.cycle_links[network.cycle_hops[e] : network.cycle_hops[e + 1]]) for e in edges]
 
 
 def fifo(graph: TaskGraph, network, directions=None, segment=0, keep_lone_sync=False):

@@ -25,3 +25,17 @@ def test_a_legal_demand_is_kept():
 def test_impossible_demands_are_refused(n, pairs, groups, sentence):
     with pytest.raises(FlexNetError, match=sentence):
         Demand(n, pairs, groups)
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ({(0, 2): 1.0}, r"an all-reduce over servers \[0, 2\]; expected are 0 to 1, ascending"),
+        ({(1, 0): 1.0}, "ascending"),
+        ({(0, 0): 1.0}, "ascending"),
+        ({(0, 1): np.inf}, "of inf bytes"),
+    ],
+)
+def test_impossible_groups_are_refused(groups, sentence):
+    with pytest.raises(FlexNetError, match=sentence):
+        Demand(2, np.zeros((2, 2)), {}, groups)

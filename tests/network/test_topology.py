@@ -103,6 +103,32 @@ def test_rings_are_walked_from_their_second_hop():
     assert walk(2, 7) == [7, 4]
 
 
+def test_cycles_are_put_together_by_their_servers_and_follow_routes():
+    routes = shortest_routes(RING8, rng())
+    cycles = ((0, 1, 4, 3), (2, 6), (3, 0, 1, 4), (0, 3, 4, 1))
+    network = connect(replace(RING8, cycles=cycles), 1.0, 0.0, routes)
+    assert network.cycles == (cycles[0], cycles[2], cycles[3], cycles[1])
+    assert network.cycle_ptr.tolist() == [0, 3, 4]
+    assert network.cycle_member.astype(int).tolist() == [[1, 1, 0, 1, 1, 0, 0, 0], [0, 0, 1, 0, 0, 0, 1, 0]]
+    assert network.cycle_edge.tolist() == [0, 4, 8, 12, 14]
+
+    def walk(network, edge):
+        links = network.cycle_links[network.cycle_hops[edge] : network.cycle_hops[edge + 1]]
+        return [int(network.link_from[links[0]]), *network.link_to[links].tolist()]
+
+    assert [walk(network, edge) for edge in range(4)] == [[0, 1], [1, 4], [4, 3], [3, 0]]
+    there, back = walk(network, 12), walk(network, 13)
+    assert (there[0], there[-1], back[0], back[-1], len(there)) == (2, 6, 6, 2, 3)
+    others = [network.with_routes(shortest_routes(RING8, np.random.default_rng(seed))) for seed in range(9)]
+    assert len({tuple(walk(other, 12)) for other in others}) > 1
+    assert network.with_cycles(()).cycle_ptr.tolist() == [0]
+    for cycle in ((1,), (1, 1), (1, 8), (-1, 2)):
+        with pytest.raises(FlexNetError, match="a cycle visits 2 or more distinct servers of 0 to 7"):
+            network.with_cycles((cycle,))
+        with pytest.raises(FlexNetError, match="a cycle visits 2 or more distinct servers of 0 to 7"):
+            replace(RING8, cycles=(cycle,)).check(None)
+
+
 def test_connect_refuses_what_does_not_fit():
     routes = shortest_routes(RING8, rng())
     with pytest.raises(FlexNetError, match="link bandwidth is 0 bytes/s"):

@@ -23,6 +23,7 @@ def test_demand_is_the_sum_over_tasks(seed, n_server):
     graph = random_graph(np.random.default_rng(seed), n_server)
     pairs = np.zeros((n_server, n_server))
     groups = defaultdict(float)
+    members = defaultdict(float)
     on_rings = 0
     for task in range(graph.n_task):
         size = int(graph.bytes[task])
@@ -33,9 +34,11 @@ def test_demand_is_the_sum_over_tasks(seed, n_server):
             on_rings += 2 * (n - 1) * size
             if n > 1:
                 groups[n] += size
+                members[tuple(sorted(graph.members(task).tolist()))] += size
     demand = demand_of(graph.arrays(), n_server)
     assert (demand.model_parallel == pairs).all()
     assert dict(demand.allreduce) == dict(groups)
+    assert dict(demand.groups) == {group: size for group, size in members.items() if size}
     assert traffic_bytes(graph.arrays()) == (pytest.approx(on_rings), pairs.sum())
 
 
@@ -50,4 +53,5 @@ def test_worked_example():
     assert (demand.model_parallel == expected).all()
     weights = 4 * (8 * 8 + 8)
     assert dict(demand.allreduce) == {2: weights}
+    assert dict(demand.groups) == {(0, 1): weights}
     assert traffic_bytes(graph.arrays()) == (2 * weights, 4 * half)

@@ -70,6 +70,23 @@ def test_speeds_of_links_are_kept(tmp_path):
             restore(path, np.random.default_rng(0))
 
 
+def test_cycles_are_kept(tmp_path):
+    mesh = replace(build_topology("fc", 4), cycles=((0, 1, 2, 3), (3, 2, 1, 0), (0, 2)))
+    ready = prepared(topology=mesh)
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(ready.state, ready.rng))
+    network = restore(path, np.random.default_rng(0)).current.network
+    assert network.topology.cycles == mesh.cycles
+    for name in ("cycle_ptr", "cycle_member", "cycle_edge", "cycle_hops", "cycle_links"):
+        assert (getattr(network, name) == getattr(ready.start.network, name)).all()
+    for damage in ([[0]], [[0, 4]], [[0, True]], [[0, 1.0]], ["ab"], [3], 3):
+        document = orjson.loads(checkpoint_json(ready.state, ready.rng))
+        document["networks"][0]["cycles"] = damage
+        path.write_bytes(orjson.dumps(document))
+        with pytest.raises(FlexNetError, match=r"checkpoint .* is damaged"):
+            restore(path, np.random.default_rng(0))
+
+
 def test_arrays_and_times_are_the_same_to_the_bit(tmp_path):
     ready = prepared("original", "random")
     state = drive(ready.search, ready.rng, ready.state, 20).state

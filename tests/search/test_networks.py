@@ -9,11 +9,13 @@ from random_models import mlp, problem_of
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.link_speeds import LinkSpeeds
+from flexnet.network.topologies.fattree import FatTree
 from flexnet.network.topologies.full_mesh import full_mesh
+from flexnet.network.topologies.random_graph import RandomGraph
 from flexnet.network.topology import Topology
 from flexnet.plan.cluster import Cluster
-from flexnet.plan.semantics import CORRECTED
-from flexnet.search.networks import rebuilder
+from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.search.networks import cycle_follower, fixed_network, follows_groups, rebuilder
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,32 @@ def test_links_alike_of_other_speeds_are_another_network():
     networks = [rebuild(rng, Demand(4, np.zeros((4, 4)), {4: speed})) for speed in speeds]
     assert [network.link_bandwidth for network in networks] == speeds
     assert networks[0].topology is networks[2].topology
+
+
+def test_cycles_follow_the_groups_of_a_strategy():
+    problem = problem_of(mlp(), Cluster(8, degree=3), CORRECTED)
+    base = fixed_network(problem, RandomGraph(3), np.random.default_rng(0))
+    has = {tuple(sorted(cycle)) for cycle in base.cycles}
+    assert has == {tuple(range(8)), (0, 2, 4, 6), (1, 3, 5, 7)}
+    follow = cycle_follower(base)
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    groups = {(0, 1, 2, 3): 1e6, (4, 5): 1e6, (1, 3, 5, 7): 1.0}
+    one, again = (follow(rng, Demand(8, np.zeros((8, 8)), {}, groups)) for _ in range(2))
+    assert rng.bit_generator.state == state
+    assert one is not again
+    assert one.cycles == again.cycles
+    assert {tuple(sorted(cycle)) for cycle in one.cycles} == {*has, (0, 1, 2, 3)}
+    assert one.topology.links is base.topology.links
+    assert one.route is base.route
+
+
+def test_original_semantics_and_switches_follow_nothing():
+    for semantics, family, follows in (
+        (CORRECTED, RandomGraph(3), True),
+        (CORRECTED, FatTree(), False),
+        (ORIGINAL, RandomGraph(4, ORIGINAL), False),
+    ):
+        problem = problem_of(mlp(), Cluster(8, degree=4), semantics)
+        network = fixed_network(problem, family, np.random.default_rng(0))
+        assert follows_groups(problem, network) == bool(network.cycles) == follows

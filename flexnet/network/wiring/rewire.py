@@ -1,0 +1,87 @@
+"""A network with other links: routes that still are shortest stay, others are drawn anew."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.errors import FlexNetError
+from flexnet.network.csr import aranges
+from flexnet.network.network import Network, Routes, connect
+from flexnet.network.routes import shortest_routes
+from flexnet.network.topology import Topology
+
+__all__ = ["as_cycles", "merged_routes", "rewired"]
+
+Cycles = tuple[tuple[int, ...], ...]
+
+
+def as_cycles(network: Network, groups: tuple[tuple[int, ...], ...]) -> Network:
+    """The network with its regular rings told as cycles, for those of these groups that they join.
+
+    Rings of jumps are the same for all servers, so that links can hardly change; cycles may.
+
+    Parameters
+    ----------
+    network : Network
+    groups : tuple of tuple of int
+        Member servers, ascending.
+
+    Raises
+    ------
+    FlexNetError
+        If it has switches, or links with speeds of their own.
+    """
+    topology = network.topology
+    if topology.n_switch or topology.speeds is not None:
+        raise FlexNetError(f"{topology.name} has switches or links of several speeds; only servers are wired anew")
+    if not topology.rings:
+        return network
+    n = topology.n_server
+    has = {tuple(sorted(cycle)) for cycle in topology.cycles}
+    found: list[tuple[int, ...]] = []
+    for group in groups:
+        size = len(group)
+        if size < 3 or group in has or n % size or any((server - group[0]) % (n // size) for server in group):
+            continue
+        found += [tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in topology.rings.get(size, ())]
+    plain = Topology(topology.name, n, 0, topology.links, {}, None, topology.cycles + tuple(found))
+    return connect(plain, network.link_bandwidth, network.latency, (network.route_ptr, network.route))
+
+
+def rewired(network: Network, links: npt.NDArray[np.int64], cycles: Cycles, rng: np.random.Generator) -> Network:
+    """The network with other links and cycles.
+
+    Parameters
+    ----------
+    network : Network
+        Without switches, regular rings, and speeds of single links.
+    links : int64 (n_server, n_server)
+        Symmetric, connected.
+    cycles : tuple of tuple of int
+    rng : numpy.random.Generator
+        One number is drawn.
+    """
+    topology = Topology(network.topology.name, len(links), 0, links, {}, None, cycles)
+    routes = merged_routes(network, topology, shortest_routes(topology, rng))
+    return connect(topology, network.link_bandwidth, network.latency, routes)
+
+
+def merged_routes(network: Network, topology: Topology, fresh: Routes) -> Routes:
+    """The routes of a network where a topology of as many servers still has their links, and none is shorter.
+
+    Parameters
+    ----------
+    network : Network
+    topology : Topology
+    fresh : (route_ptr, route)
+        Shortest routes of the topology.
+    """
+    fresh_ptr, fresh_route = fresh
+    link_id = np.full(topology.links.shape, -1, np.int32)
+    link_id[topology.links > 0] = np.arange(np.count_nonzero(topology.links), dtype=np.int32)
+    translated = link_id[network.link_from, network.link_to][network.route]
+    lost = np.concatenate([[0], np.cumsum(translated < 0)])
+    ptr = network.route_ptr
+    stays = (lost[ptr[1:]] == lost[ptr[:-1]]) & (np.diff(ptr) == np.diff(fresh_ptr))
+    both = np.concatenate([translated, fresh_route])
+    begin = np.where(stays, ptr[:-1], fresh_ptr[:-1].astype(np.int64) + len(translated))
+    return fresh_ptr, both[aranges(begin, np.diff(fresh_ptr))].astype(np.int32)

@@ -1,0 +1,127 @@
+"""How many rings every group gets, of the interfaces of its members."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.network.demand import Demand
+
+__all__ = ["Group", "best_shares", "busiest_server", "ring_shares", "sent_by_group"]
+
+Group = tuple[int, ...]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+MOST_SIZES = 4
+"""Group sizes, those with most bytes, of which all combinations are looked at."""
+
+
+UNEVEN = 1.5
+"""Bytes on the busiest link over those on the mean, of what goes along routes."""
+
+
+def sent_by_group(demand: Demand) -> dict[Group, float]:
+    """Bytes that each member of every group sends around its rings: 2 (g - 1) / g of the tensors; largest first.
+
+    Groups that are known by their size alone count as one of all servers.
+    """
+    groups = demand.groups or {tuple(range(demand.n_server)): sum(demand.allreduce.values())}
+    sent = {group: 2 * (len(group) - 1) / len(group) * volume for group, volume in groups.items() if len(group) > 1}
+    return dict(sorted(((g, volume) for g, volume in sent.items() if volume > 0), key=lambda item: (-item[1], item[0])))
+
+
+def ring_shares(sent: Mapping[Group, float], free: Ints) -> dict[Group, int]:
+    """Rings of every group, each of which takes two interfaces of every member; most bytes a ring come first.
+
+    The method of highest averages (D'Hondt): a ring more goes to the group with most bytes for each ring it would have,
+    of those whose members all have two interfaces left.
+
+    Parameters
+    ----------
+    sent : mapping of group to float
+    free : int64 (n_server,)
+        Interfaces for rings.
+
+    >>> ring_shares({(0, 1, 2, 3): 30.0, (0, 1): 14.0}, np.array([6, 6, 4, 4]))
+    {(0, 1, 2, 3): 2, (0, 1): 1}
+    """
+    left = free.copy()
+    shares = dict.fromkeys(sent, 0)
+    while True:
+        open_ = [group for group in sent if left[list(group)].min() >= 2]
+        if not open_:
+            return {group: share for group, share in shares.items() if share}
+        group = max(open_, key=lambda group: sent[group] / (shares[group] + 1))
+        shares[group] += 1
+        left[list(group)] -= 2
+
+
+def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]:
+    """Rings of every group so that the busiest server, by `busiest_server`, is done soonest.
+
+    Groups of some sizes get rings, by `ring_shares`, from all interfaces but some that are for pairs; all combinations
+    of the heaviest sizes, and all numbers of interfaces for pairs, are tried.
+
+    Parameters
+    ----------
+    demand : Demand
+    degree : int
+    least : int
+        Interfaces of every server that are not for rings.
+    """
+    sent = sent_by_group(demand)
+    volume: dict[int, float] = {}
+    for group, each in sent.items():
+        volume[len(group)] = volume.get(len(group), 0.0) + each * len(group)
+    sizes = sorted(volume, key=lambda size: (-volume[size], size))[:MOST_SIZES]
+    best: tuple[float, dict[Group, int]] | None = None
+    for n_size in range(len(sizes), -1, -1):
+        for some in combinations(sizes, n_size):
+            served = {group: each for group, each in sent.items() if len(group) in some}
+            for pairs in range(least, degree + 1):
+                shares = ring_shares(served, np.full(demand.n_server, degree - pairs))
+                seconds = busiest_server(demand, sent, shares, degree)
+                if best is None or seconds < best[0] * (1 - 1e-9):
+                    best = seconds, shares
+                if not shares:
+                    break
+    assert best is not None
+    return best[1]
+
+
+def busiest_server(demand: Demand, sent: Mapping[Group, float], shares: Mapping[Group, int], degree: int) -> float:
+    """About how long the busiest server's links carry bytes, in bytes a link.
+
+    A ring's links carry its share of the group's bytes, and links to the partners a server sends most, as many as it
+    has interfaces left, those.  What goes elsewhere, of groups without rings and of other pairs, is spread over all
+    links, not quite evenly, over as many hops as a random graph of the degree has on the mean.
+
+    Parameters
+    ----------
+    demand : Demand
+    sent : mapping of group to float
+        Of `sent_by_group`.
+    shares : mapping of group to int
+        Rings.
+    degree : int
+    """
+    n = demand.n_server
+    hops = UNEVEN * max(1.0, log(max(n, 2)) / log(max(degree - 1, 2)))
+    on_rings, elsewhere = np.zeros(n), np.zeros(n)
+    left = np.full(n, degree)
+    for group, volume in sent.items():
+        members, share = list(group), shares.get(group, 0)
+        if share:
+            on_rings[members] = np.maximum(on_rings[members], volume / (2 * share))
+            left[members] -= 2 * share
+        else:
+            elsewhere[members] += volume * hops
+    pairs = np.maximum(demand.model_parallel, demand.model_parallel.T)
+    largest = np.concatenate([np.zeros((n, 1)), np.cumsum(-np.sort(-pairs, axis=1), axis=1)], axis=1)
+    direct = largest[np.arange(n), np.clip(left, 0, n)]
+    elsewhere += (pairs.sum(axis=1) - direct) * hops
+    busiest: Floats = np.maximum(on_rings, direct / np.maximum(left, 1)) + elsewhere / degree
+    return float(busiest.max(initial=0.0))

@@ -1,0 +1,87 @@
+"""Cycles through all servers that share no link."""
+
+from random import Random
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flexnet.network.hamiltonian import hamiltonian_cycle
+from flexnet.network.packing import both_ways, pack_cycles, walecki
+
+
+def links_used(cycles, n):
+    used = np.zeros((n, n), np.int64)
+    for cycle in cycles:
+        for a, b in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            used[a, b] += 1
+            used[b, a] += 1
+    return used
+
+
+def regular(n, degree, seed):
+    graph = nx.random_regular_graph(degree, n, seed=seed)
+    return nx.to_numpy_array(graph, nodelist=range(n)).astype(np.int64)
+
+
+@pytest.mark.parametrize("n", range(3, 30))
+def test_walecki_uses_every_link_of_a_full_mesh_but_a_matching(n):
+    cycles = walecki(n)
+    assert len(cycles) == len(set(cycles)) == (n - 1) // 2
+    assert all(sorted(cycle) == list(range(n)) for cycle in cycles)
+    unused = 1 - np.eye(n, dtype=np.int64) - links_used(cycles, n)
+    assert unused.min() == 0
+    assert (unused.sum(axis=1) == (n + 1) % 2).all()
+
+
+@given(st.sampled_from([16, 24, 32, 64, 128]), st.sampled_from([4, 6, 8]), st.integers(0, 99))
+@settings(deadline=None, max_examples=25)
+def test_random_regular_graphs_decompose(n, degree, seed):
+    links = regular(n, degree, seed)
+    before = links.copy()
+    cycles = pack_cycles(links, Random(seed))
+    assert (links == before).all()
+    assert (links_used(cycles, n) == links).all()
+    assert pack_cycles(links, Random(seed)) == cycles
+
+
+@given(st.integers(1, 12), st.integers(0, 999))
+@settings(deadline=None, max_examples=150)
+def test_cycles_share_no_link_on_any_graph(n, seed):
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.integers(0, 3, (n, n)) * (rng.random((n, n)) < 0.7), 1)
+    links = upper + upper.T
+    cycles = pack_cycles(links, Random(seed))
+    assert all(sorted(cycle) == list(range(n)) and cycle[0] == 0 for cycle in cycles)
+    assert (links_used(cycles, n)[links == 0] == 0).all()
+    if n > 2:
+        assert (links_used(cycles, n) <= links).all()
+        assert len(cycles) <= links.sum(axis=1).min() // 2
+
+
+def test_parallel_links_count():
+    mesh = 1 - np.eye(5, dtype=np.int64)
+    assert len(pack_cycles(2 * mesh, Random(0))) == 4
+    ring = np.roll(np.eye(6, dtype=np.int64), 1, axis=1)
+    assert pack_cycles(3 * (ring + ring.T), Random(0)) == ((0, 1, 2, 3, 4, 5),) * 3
+    assert pack_cycles(np.array([[0, 4], [4, 0]]), Random(0)) == ((0, 1),)
+    assert pack_cycles(np.zeros((2, 2), np.int64), Random(0)) == ()
+
+
+def test_graphs_without_a_cycle_have_none():
+    star = np.zeros((5, 5), np.int64)
+    star[0, 1:] = star[1:, 0] = 2
+    assert pack_cycles(star, Random(0)) == ()
+    two = np.kron(np.eye(2, dtype=np.int64), 1 - np.eye(4, dtype=np.int64))
+    assert pack_cycles(two, Random(0)) == ()
+    assert hamiltonian_cycle([[1, 2], [0, 2], [0, 1], [4, 5], [3, 5], [3, 4]], Random(0)) is None
+    petersen = nx.petersen_graph()
+    assert hamiltonian_cycle([sorted(petersen[node]) for node in range(10)], Random(0)) is None
+
+
+def test_both_ways_of_a_cycle_use_its_links_both_ways():
+    assert both_ways([(0, 2, 3, 1)]) == ((0, 2, 3, 1), (0, 1, 3, 2))
+    assert both_ways([(0, 1)]) == ((0, 1),)
+    assert both_ways([]) == ()
