@@ -222,12 +222,12 @@ class _Layout:
 
     def _fitting(self, strategies: list[Strategy], imported: bool) -> list[Strategy]:
         """Those that fit into memory, or those of all starts that do; of which there must be one."""
-        fitting = [strategy for strategy in strategies if self.pricer.fits(strategy)]
+        fitting, others = [strategy for strategy in strategies if self.pricer.fits(strategy)], list[Strategy]()
         if not fitting and not imported:
             others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
         if not fitting:
-            self.pricer.require_memory(strategies[0])
+            self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))
         return fitting
 
     def _prepared(self, search: CoSearch | Portfolio, state: State, name: str, bound: Bound | None) -> Prepared:
