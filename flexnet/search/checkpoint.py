@@ -14,11 +14,14 @@ from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
-from flexnet.search.state import State
+from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 1
+VERSION = 2
+
+_PLANS_OF_SCHEDULE = ("pool", "entrants", "results")
+_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale")
 
 
 def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
@@ -41,20 +44,33 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "directions": p.directions,
         }
 
-    document = {
-        "version": VERSION,
-        "iteration": state.iteration,
-        "last_reset": state.last_reset,
-        "current": plan(state.current),
-        "best": plan(state.best),
-        "elite": [plan(p) for p in state.elite],
-        "network": network_number(state.network),
-        "topology_current": _finite(state.topology_current),
-        "topology_best": _finite(state.topology_best),
-        "topology_unchanged": state.topology_unchanged,
-        "rng": _rng_state(rng),
-        "networks": [_network_document(network) for network in networks],
-    }
+    def schedule(s: Schedule) -> dict[str, Any]:
+        return {
+            "pending": [{"choice": strategy.choice, "devices": strategy.devices} for strategy in s.pending],
+            **{name: [plan(p) for p in getattr(s, name)] for name in _PLANS_OF_SCHEDULE},
+            **{name: getattr(s, name) for name in _COUNTS_OF_SCHEDULE},
+            "slot_best": None if s.slot_best is None else plan(s.slot_best),
+            "before": _finite(s.before),
+            "credit": list(s.credit),
+        }
+
+    def chain(state: State, rng: np.random.Generator) -> dict[str, Any]:
+        return {
+            "iteration": state.iteration,
+            "last_reset": state.last_reset,
+            "current": plan(state.current),
+            "best": plan(state.best),
+            "elite": [plan(p) for p in state.elite],
+            "network": network_number(state.network),
+            "topology_current": _finite(state.topology_current),
+            "topology_best": _finite(state.topology_best),
+            "topology_unchanged": state.topology_unchanged,
+            "schedule": None if state.schedule is None else schedule(state.schedule),
+            "rng": _rng_state(rng),
+            "chains": [chain(*one) for one in state.chains],
+        }
+
+    document = {"version": VERSION, **chain(state, rng), "networks": [_network_document(n) for n in networks]}
     return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -71,20 +87,52 @@ def restore(path: Path, rng: np.random.Generator) -> State:
         raise FlexNetError(f"checkpoint {path} is not one of this version of flexnet (version {VERSION})")
     try:
         networks = [_network(item) for item in document["networks"]]
-        rng.bit_generator.state = _rng_from(document["rng"])
-        return State(
-            document["iteration"],
-            document["last_reset"],
-            _plan(document["current"], networks),
-            _plan(document["best"], networks),
-            networks[document["network"]],
-            _infinite(document["topology_current"]),
-            _infinite(document["topology_best"]),
-            document["topology_unchanged"],
-            tuple(_plan(item, networks) for item in document["elite"]),
-        )
+        return _state(document, networks, rng)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
+
+
+def _state(document: Mapping[str, Any], networks: list[Network], rng: np.random.Generator) -> State:
+    """A state, with those of its chains; sets ``rng`` to where it was."""
+    rng.bit_generator.state = _rng_from(document["rng"])
+    chains: list[tuple[State, np.random.Generator]] = []
+    for item in document["chains"]:
+        own = np.random.default_rng(0) if chains else rng  # the first chain goes on with the search's own generator
+        chains.append((_state(item, networks, own), own))
+    return State(
+        document["iteration"],
+        document["last_reset"],
+        _plan(document["current"], networks),
+        _plan(document["best"], networks),
+        networks[document["network"]],
+        _infinite(document["topology_current"]),
+        _infinite(document["topology_best"]),
+        document["topology_unchanged"],
+        tuple(_plan(item, networks) for item in document["elite"]),
+        None if document["schedule"] is None else _schedule(document["schedule"], networks),
+        tuple(chains),
+    )
+
+
+def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
+    if any(not isinstance(document[name], int) or document[name] < 0 for name in _COUNTS_OF_SCHEDULE):
+        raise ValueError("a schedule counts with whole numbers from 0")
+    plans = {name: tuple(_plan(item, networks) for item in document[name]) for name in _PLANS_OF_SCHEDULE}
+    counts = {name: document[name] for name in _COUNTS_OF_SCHEDULE}
+    return Schedule(
+        pending=tuple(map(_strategy, document["pending"])),
+        pool=plans["pool"],
+        entrants=plans["entrants"],
+        results=plans["results"],
+        round=counts["round"],
+        stage=counts["stage"],
+        slot=counts["slot"],
+        at=counts["at"],
+        stale=counts["stale"],
+        slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
+        before=_infinite(document["before"]),
+        credit=tuple(map(_time, document["credit"])),
+    )
 
 
 def _finite(value: float) -> float | None:
@@ -164,8 +212,11 @@ def _speeds(document: Mapping[str, Any], n_node: int) -> LinkSpeeds:
 
 
 def _plan(document: Mapping[str, Any], networks: list[Network]) -> Candidate:
-    strategy = Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))
     directions = None if document["directions"] is None else np.array(document["directions"], np.int8)
     if directions is not None and not np.isin(directions, (-1, 1)).all():
         raise ValueError("ring directions other than 1 and -1")
-    return Candidate(strategy, networks[document["network"]], _time(document["seconds"]), directions)
+    return Candidate(_strategy(document), networks[document["network"]], _time(document["seconds"]), directions)
+
+
+def _strategy(document: Mapping[str, Any]) -> Strategy:
+    return Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))

@@ -1,9 +1,9 @@
 """A portfolio of starts, annealed in rounds of elimination: `Portfolio.init` and `Portfolio.step`, both pure.
 
 First every start is priced, on a network built for it.  Then come rounds.  A round anneals from the best plan and
-three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for four
-times as long, down to a temperature that is as good as descent.  What comes out joins the pool, and the next round is
-twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.
+three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for
+twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool, and the next
+round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.
 Which plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the chain of
 proposals does not depend on how long the search may take, so one that goes on longer never finds a worse plan.
 """
@@ -22,8 +22,8 @@ from flexnet.search.state import Info, Schedule, State
 
 __all__ = ["Portfolio"]
 
-FIRST_SLOT = 150  # proposals of the first slot of the first round
-STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 4, 0.01, 0.0002))  # slots, length, temperature from, to
+FIRST_SLOT = 300  # proposals of the first slot of the first round
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
 REBUILT = 0.5  # of the proposals are priced on a network of their own too
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
