@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flexnet.cost.estimate import complete_table
     from flexnet.cost.gpus import GPUS, Gpu
     from flexnet.cost.measurement_file import read_measurement, write_measurement
     from flexnet.cost.roofline import roofline_table
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from flexnet.model.builder import GraphBuilder
     from flexnet.model.graph import ModelGraph, Operator, OpType, Source, Tensor
     from flexnet.model.operators import OPERATORS
-    from flexnet.model.operators.kind import Arithmetic, Layer, OperatorKind, Passes
+    from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, Window
     from flexnet.model.zoo import MODELS, ModelSpec, NoSettings, option
     from flexnet.network.build import build_network, build_topology
     from flexnet.network.cycles import cycles_for, with_cycles
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from flexnet.network.wiring.wire import wire
     from flexnet.plan.arrays import Strategy, TaskArrays
     from flexnet.plan.cluster import Cluster
+    from flexnet.plan.optimizers import OPTIMIZERS
     from flexnet.plan.problem import Problem, make_problem
     from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
     from flexnet.plan.strategy import Config, make_strategy
@@ -78,6 +80,7 @@ __all__ = [
     "MOVES",
     "NOMINAL_COMM",
     "OPERATORS",
+    "OPTIMIZERS",
     "ORIGINAL",
     "OUTPUTS",
     "PACKET",
@@ -85,6 +88,7 @@ __all__ = [
     "TCP",
     "TOPOLOGIES",
     "Arithmetic",
+    "Axis",
     "Bound",
     "Candidate",
     "Cluster",
@@ -133,9 +137,11 @@ __all__ = [
     "Timeline",
     "Topology",
     "TopologyFamily",
+    "Window",
     "bound_of",
     "build_network",
     "build_topology",
+    "complete_table",
     "cycles_for",
     "demand_of",
     "find_plan",
@@ -163,14 +169,16 @@ _HOMES = {
     "model.graph": ("ModelGraph", "Operator", "OpType", "Source", "Tensor"),
     "model.builder": ("GraphBuilder",),
     "model.operators": ("OPERATORS",),
-    "model.operators.kind": ("Arithmetic", "Layer", "OperatorKind", "Passes"),
+    "model.operators.kind": ("Arithmetic", "Axis", "Layer", "OperatorKind", "Passes", "Window"),
     "model.zoo": ("MODELS", "ModelSpec", "NoSettings", "option"),
     "cost.gpus": ("GPUS", "Gpu"),
     "cost.table": ("CostTable", "Entry"),
     "cost.measurement_file": ("read_measurement", "write_measurement"),
     "cost.roofline": ("roofline_table",),
+    "cost.estimate": ("complete_table",),
     "plan.cluster": ("Cluster",),
     "plan.semantics": ("CORRECTED", "ORIGINAL", "Semantics"),
+    "plan.optimizers": ("OPTIMIZERS",),
     "plan.problem": ("Problem", "make_problem"),
     "plan.arrays": ("Strategy", "TaskArrays"),
     "plan.strategy": ("Config", "make_strategy"),

@@ -5,7 +5,7 @@ al., arXiv:2004.10856; the cells of `flexnet.exact.solver` hold the least time a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -18,6 +18,9 @@ __all__ = ["FrontierPoint", "frontier"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+CHOICES = 12
+"""Choices of a vertex that are tried; a cell of three vertices has as many cubed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ def frontier(tables: CostTables, memory: Sequence[Floats], *, most: int = 64) ->
         Second cost of every vertex; it adds up too.
     most : int
         Pairs kept in a cell; where there are more, they are thinned out evenly, ends kept, so the points found are
-        selections with just these costs, but some on the frontier may be missing.
+        selections with just these costs, but some on the frontier may be missing.  So it is with choices: of a vertex
+        that has more than `CHOICES`, those that no other beats by itself are tried, and the cheapest of the rest.
 
     Returns
     -------
@@ -71,6 +75,17 @@ def frontier(tables: CostTables, memory: Sequence[Floats], *, most: int = 64) ->
     >>> [(p.time, p.memory) for p in frontier(tables, [np.array([1.0, 5.0, 7.0])])]
     [(3.0, 1.0), (1.0, 5.0)]
     """
+    kept = [_tried(costs, second) for costs, second in zip(tables.vertices, memory, strict=True)]
+    if any(len(some) < len(costs) for some, costs in zip(kept, tables.vertices, strict=True)):
+        fewer = CostTables(
+            tuple(costs[some] for costs, some in zip(tables.vertices, kept, strict=True)),
+            {(u, v): table[np.ix_(kept[u], kept[v])] for (u, v), table in tables.edges.items()},
+        )
+        found = frontier(fewer, [second[some] for second, some in zip(memory, kept, strict=True)], most=most)
+        return [
+            replace(point, choices=tuple(int(some[i]) for some, i in zip(kept, point.choices, strict=True)))
+            for point in found
+        ]
     sizes = [len(costs) for costs in tables.vertices]
     edges: list[dict[int, Floats]] = [{} for _ in sizes]
     for (u, v), table in tables.edges.items():
@@ -101,6 +116,17 @@ def frontier(tables: CostTables, memory: Sequence[Floats], *, most: int = 64) ->
             _trace(message, pair, choices)
         points.append(FrontierPoint(float(whole.time[i]), float(whole.memory[i]), tuple(choices)))
     return points
+
+
+def _tried(costs: Floats, second: Floats) -> Ints:
+    """Choices of a vertex that are tried, ascending: all if they are few."""
+    if len(costs) <= CHOICES:
+        return np.arange(len(costs))
+    best = _undominated(costs, second)
+    best = best[np.unique(np.linspace(0, len(best) - 1, CHOICES).round().astype(np.int64))]
+    rest = np.setdiff1d(np.argsort(costs, kind="stable"), best, assume_unique=True)
+    cheapest = rest[np.argsort(costs[rest], kind="stable")][: CHOICES - len(best)]
+    return np.sort(np.concatenate([best, cheapest]))
 
 
 def _joined(messages: tuple[_Message, ...], known: dict[int, int], choice: int, time: float, memory: float) -> _Cell:

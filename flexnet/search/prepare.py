@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.exact.terms import measured_terms
 from flexnet.model.graph import Operator
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
@@ -24,7 +25,7 @@ from flexnet.search.pricing import EXACT_TASKS, Pricer
 from flexnet.search.settings import ALL_STARTS, Settings
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.start import Bound, StartPoints
+from flexnet.search.starts.start import Bound, StartPoints, bound_of
 from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
 
@@ -53,8 +54,8 @@ class Prepared:
         The start, at full resolution.
     start_name : str
         What kind of start it is.
-    bound : Bound or None
-        What the start proved.
+    family : TopologyFamily
+        The networks that are searched.
     """
 
     problem: Problem
@@ -64,7 +65,7 @@ class Prepared:
     state: State
     start: Plan
     start_name: str
-    bound: Bound | None = None
+    family: TopologyFamily
 
     def timeline(self, candidate: Candidate) -> Timeline:
         """A candidate's times at full resolution."""
@@ -104,8 +105,16 @@ class Prepared:
             improved_at=outcome.improved_at,
             search_s=earlier_s + outcome.elapsed,
             interrupted=outcome.interrupted,
-            bound=self.bound,
+            bound=self._bound(outcome),
         )
+
+    def _bound(self, outcome: Outcome) -> Bound | None:
+        """What no plan can beat, unless the user waits for the end or the original's semantics do not tell."""
+        of_dp = self.settings.start == "dp"
+        if outcome.interrupted or not (of_dp or self.problem.semantics.fair_links):
+            return None
+        terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
+        return bound_of(self.problem, self.family, terms=terms)
 
 
 def prepare(problem: Problem, settings: Settings, start: Configs | None = None) -> Prepared:
@@ -167,10 +176,7 @@ class _Layout:
         settings, pricer, rng = self.settings, self.pricer, self.rng
         mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
         name = "data" if settings.start == ALL_STARTS else settings.start
-        strategies, bound = [self.first], None
-        if not imported:
-            points = self._points(name)
-            strategies, bound = [self.first, *map(self._strategy, points.strategies)], points.bound
+        strategies = [self.first] if imported else [self.first, *map(self._strategy, self._points(name).strategies)]
         fitting = self._fitting(strategies, imported)
         fixed, rebuild = self._networks()
         search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
@@ -184,23 +190,18 @@ class _Layout:
 
         state = min(map(begun, fitting), key=_seconds)
         best = state.best.strategy
-        if bound is not None and self.family.follows_demand and pricer.demand(best).model_parallel.any():
+        if len(strategies) > 1 and self.family.follows_demand and pricer.demand(best).model_parallel.any():
             n_network = min(PRICED_TASKS // len(pricer.tasks(best).kind), MOST_NETWORKS)
             state = min([state, *(begun(best) for _ in range(n_network))], key=_seconds)
-        return self._prepared(search, state, "imported" if imported else STARTS[name].name, bound)
+        return self._prepared(search, state, "imported" if imported else STARTS[name].name)
 
     def portfolio(self, imported: bool) -> Prepared:
         """All starts, or an imported one alone, annealed in rounds."""
         pricer, rng = self.pricer, self.rng
         mix = make_mix(self.space, self.settings.moves or BLOCKS)
-        others: list[Strategy] = []
-        bound = None
-        if not imported:
-            names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
-            for points in map(self._points, names):
-                others += map(self._strategy, points.strategies)
-                bound = bound or points.bound
-        first, *fitting = self._fitting([self.first, *others], imported)
+        names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
+        given = [] if imported else [given for name in names for given in self._points(name).strategies]
+        first, *fitting = self._fitting([self.first, *map(self._strategy, given)], imported)
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
@@ -209,7 +210,7 @@ class _Layout:
         search = Portfolio(mix, pricer, rebuild)
         state = search.init(rng, first, network, tuple(fitting))
         name = "imported" if imported else STARTS["data"].name
-        return self._prepared(search, state, name, bound)
+        return self._prepared(search, state, name)
 
     def _networks(self) -> tuple[Network | None, Rebuild | None]:
         """The network if its links stay, and what builds one for a demand or gives it rings for one."""
@@ -226,19 +227,19 @@ class _Layout:
 
     def _fitting(self, strategies: list[Strategy], imported: bool) -> list[Strategy]:
         """Those that fit into memory, or those of all starts that do; of which there must be one."""
-        fitting = [strategy for strategy in strategies if self.pricer.fits(strategy)]
+        fitting, others = [strategy for strategy in strategies if self.pricer.fits(strategy)], list[Strategy]()
         if not fitting and not imported:
             others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
         if not fitting:
-            self.pricer.require_memory(strategies[0])
+            self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))
         return fitting
 
-    def _prepared(self, search: CoSearch | Portfolio, state: State, name: str, bound: Bound | None) -> Prepared:
+    def _prepared(self, search: CoSearch | Portfolio, state: State, name: str) -> Prepared:
         at = state.current
         timeline = self.pricer.exact(at.strategy, at.network, at.directions)
         begin = Plan(self.problem, at.strategy, at.network, timeline, at.directions)
-        return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, bound)
+        return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family)
 
 
 def _family(problem: Problem, settings: Settings) -> TopologyFamily:

@@ -1,4 +1,4 @@
-"""Strategies that are optimal under additive costs, and a lower bound (``--start dp``).
+"""Strategies that are optimal under additive costs.
 
 Simulated time is not additive, for communication hides behind compute.  So several additive models are solved exactly,
 which differ in how much communication they count; the simulator prices what they find, beside data parallelism, and
@@ -15,9 +15,10 @@ from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import Terms, measured_terms, place
 from flexnet.network.family import TopologyFamily
-from flexnet.plan.strategy import Config
+from flexnet.plan.memory import memory_needed
+from flexnet.plan.strategy import Config, make_strategy
 from flexnet.search.moves.space import MoveSpace
-from flexnet.search.starts.start import Start, StartPoints, bound_of
+from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["DynamicProgramming"]
 
@@ -25,27 +26,35 @@ SHARES = ((1.0, 1.0), (0.5, 0.5), (0.25, 0.25), (0.0, 1.0), (0.0, 0.0))  # of al
 
 
 class DynamicProgramming(Start):
-    """Optima of several additive models; with a memory limit, the fastest trade-off that fits is one of them."""
+    """Optima of several additive models; if none fits into memory, the fastest trade-off that does, and the leanest."""
 
     name: ClassVar[str] = "dynamic-programming"
 
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The optima, without repetition, and a bound; nothing is left to chance."""
+        """The optima, without repetition; nothing is left to chance."""
         problem = space.problem
         terms = measured_terms(problem, strided=space.strided)
         per_byte = 1.0 / family.server_bandwidth(problem.cluster)
         found: dict[tuple[Config, ...], None] = {}
-        for choices in _selections(terms, per_byte, memory_limit):
+        for choices in _selections(terms, per_byte):
             found[tuple(place(problem, terms, choices, strided=space.strided))] = None
-        return StartPoints(tuple(found), bound_of(problem, family, terms=terms))
+        if memory_limit is not None:
+            needed = [memory_needed(problem, make_strategy(problem, configs)) for configs in found]
+            if min(needed) > memory_limit:
+                for choices in _trade_offs(terms, per_byte, memory_limit):
+                    found[tuple(place(problem, terms, choices, strided=space.strided))] = None
+        return StartPoints(tuple(found))
 
 
-def _selections(terms: Terms, per_byte: float, memory_limit: float | None) -> Iterator[tuple[int, ...]]:
+def _selections(terms: Terms, per_byte: float) -> Iterator[tuple[int, ...]]:
     for reduce, move in SHARES:
         yield solve(terms.tables(per_byte, reduce=reduce, move=move)).choices
-    if memory_limit is not None:
-        points = frontier(terms.tables(per_byte), terms.memory)
-        yield from [point.choices for point in points if point.memory <= memory_limit][-1:]
-        yield points[0].choices  # tables lie on several servers, so it may need less than it seems
+
+
+def _trade_offs(terms: Terms, per_byte: float, memory_limit: float) -> Iterator[tuple[int, ...]]:
+    """The fastest that fits, and the leanest: tables lie on several servers, so it may need less than it seems."""
+    points = frontier(terms.tables(per_byte), terms.memory)
+    yield from [point.choices for point in points if point.memory <= memory_limit][-1:]
+    yield points[0].choices

@@ -65,10 +65,9 @@ def bound_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartPoints:
-    """Strategies beside data parallelism, as arrays or the config of every operator in model order; what was proven."""
+    """Strategies beside data parallelism, as arrays or the config of every operator in model order."""
 
     strategies: tuple[Strategy | tuple[Config, ...], ...]
-    bound: Bound | None = None
 
 
 class Start(ABC):

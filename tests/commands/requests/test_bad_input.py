@@ -325,14 +325,20 @@ def test_truncated_files(share: float, place: Path, capsys: pytest.CaptureFixtur
 
 STRATEGIES: dict[str, tuple[Callable[[Document], object], str]] = {
     "server that is not there": (lambda d: d["operators"][0]["devices"].__setitem__(0, 9), "servers are 0 to 3"),
-    "two parts on a server": (lambda d: d["operators"][0]["devices"].__setitem__(0, 1), "two parts on one server"),
-    "too few servers": (lambda d: d["operators"][0]["devices"].pop(), "4 parts but has 3 devices"),
+    "two parts on a server": (
+        lambda d: d["operators"][0].update(degrees=[1, 4], devices=[1, 1, 2, 3]),
+        "two parts on one server",
+    ),
+    "too few servers": (
+        lambda d: d["operators"][0].update(degrees=[1, 4], devices=[0, 1, 2]),
+        "4 parts but has 3 devices",
+    ),
     "unmeasured config": (
         lambda d: d["operators"][0].update(degrees=[1, 3], devices=[0, 1, 2]),
         "no measurement of Dense_4_2 with config 2-1-3",
     ),
     "another rank": (
-        lambda d: d["operators"][0].update(degrees=[1, 1, 1, 4]),
+        lambda d: d["operators"][0].update(degrees=[1, 1, 1, 4], devices=[0, 1, 2, 3]),
         "cuts operator Dense_100 in 4 dimensions",
     ),
     "missing operator": (lambda d: d["operators"].pop(), "has no operator Dense_103"),
