@@ -1,6 +1,7 @@
 """Cycles for all-reduces on a network whose links stay: for all servers, or for the groups of a strategy."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -59,7 +60,6 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
             raise FlexNetError(f"{topology.name}: group {list(group)}; members are distinct servers of 0 to {n - 1}")
     if topology.n_switch:
         return ()
-    seed = int(rng.integers(1 << 62))
     _, link_from, link_to = adjacency(topology.links)
     if topology.speeds is None:
         bandwidth = topology.links[link_from, link_to].astype(np.float64)
@@ -70,7 +70,7 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
         if len(group) < 2 or not volume > 0:
             continue
         members = np.array(sorted(group), np.int64)
-        packed = pack_cycles(topology.links[np.ix_(members, members)], Random(f"{seed} {members.tolist()}"))
+        packed = _packed(topology.links[np.ix_(members, members)].tobytes(), len(members))
         if packed:
             cycles += [tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed)]
             continue
@@ -119,3 +119,9 @@ def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> N
         As `cycles_for`.
     """
     return network.with_cycles(cycles_for(network.topology, groups, rng, routes=(network.route_ptr, network.route)))
+
+
+@lru_cache(maxsize=4096)
+def _packed(links: bytes, n: int) -> tuple[tuple[int, ...], ...]:
+    """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again."""
+    return tuple(pack_cycles(np.frombuffer(links, np.int64).reshape(n, n), Random(n)))

@@ -111,7 +111,8 @@ def drive(
     first = state.iteration
     improved_at = None
     elapsed = 0.0
-    while state.iteration < total and elapsed < limit and not search.over(state):
+    unlimited = budget is None and seconds is None
+    while state.iteration < total and elapsed < limit and not (unlimited and search.over(state)):
         if stop():
             return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
         before, best = state.current.seconds, state.best.seconds

@@ -78,7 +78,9 @@ def _side_by_side(
     first, improved_at, interrupted = state.iteration, None, False
     length = turn_length(len(search.pricer.tasks(state.best.strategy).kind))
     with _workers(search, n) as pool:
-        while state.iteration < total and not all(search.over(chain) for chain, _ in chains):
+        while state.iteration < total:
+            if total == limit and all(search.over(chain) for chain, _ in chains):
+                break  # neither proposals nor seconds are limited
             elapsed = time.perf_counter() - began
             if elapsed >= limit:
                 break

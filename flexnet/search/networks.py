@@ -1,7 +1,7 @@
 """Networks during a search: one that stays, or whose links do, or one wired anew for every strategy that is taken."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.totient import group_sizes
+from flexnet.network.wiring.propose import REROUTE, propose_network
+from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
-__all__ = ["Rebuild", "cycle_follower", "fixed_network", "follows_groups", "rebuilder"]
+__all__ = ["Networks", "Rebuild", "cycle_follower", "fixed_network", "follows_groups", "rebuilder"]
 
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
 KNOWN_TOPOLOGIES = 256
+FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 
 
 def fixed_network(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Network:
@@ -79,3 +82,41 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
         return known[key].with_routes(routes)
 
     return rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Networks that a portfolio tries for a strategy.
+
+    Parameters
+    ----------
+    problem : Problem
+    rebuild : callable
+        What builds networks of the family for a demand, or gives one whose links stay rings for it.
+    free : bool
+        Whether links may be any within the degree; otherwise they stay, and only routes and rings change.
+    """
+
+    problem: Problem
+    rebuild: Rebuild
+    free: bool
+
+    def built(self, rng: np.random.Generator, demand: Demand) -> Network:
+        """A network for a demand: the family's, or at times one wired for just these groups and pairs."""
+        how = rng.random()
+        if not self.free or how < FAMILY:
+            return self.rebuild(rng, demand)
+        cluster = self.problem.cluster
+        topology = wire(demand, cluster.degree, rng, regular=how < (1 + FAMILY) / 2)
+        routes = routes_for(topology, self.problem.semantics, rng)
+        return connect(topology, cluster.link_bandwidth, cluster.latency, routes)
+
+    def fitted(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
+        """The network with rings for those groups of a demand that have none, where rings are explicit."""
+        return add_cycles(network, demand.groups, rng) if network.topology.cycles else network
+
+    def changed(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
+        """A network that differs a little; the same if no change was possible."""
+        if network.topology.n_switch or network.topology.speeds is not None:
+            return network
+        return propose_network(rng, network, demand, kinds=None if self.free else {REROUTE: 1.0})

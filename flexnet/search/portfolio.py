@@ -16,7 +16,7 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.moves.mix import MoveMix
-from flexnet.search.networks import Rebuild
+from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 from flexnet.search.state import Info, Schedule, State
 
@@ -26,9 +26,12 @@ FIRST_SLOT = 300  # proposals of the first slot of the first round
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
 REBUILT = 0.5  # of the proposals are priced on a network of their own too
+REWIRED = 0.25  # of the proposals change the network and not the strategy
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
+MOST_REHEATING = 2  # doublings
+GIVEN_UP = 3  # rounds in a row that gain next to nothing, where there is no other limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,13 @@ class Portfolio:
     ----------
     moves : MoveMix
     pricer : Pricer
-    rebuild : callable or None
-        Builds a network for a demand; None if the network is given and stays.
+    networks : Networks or None
+        Builds and changes networks; None if the network is given and stays.
     """
 
     moves: MoveMix
     pricer: Pricer
-    rebuild: Rebuild | None
+    networks: Networks | None
 
     def init(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, others: tuple[Strategy, ...]
@@ -58,8 +61,8 @@ class Portfolio:
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
     def over(self, state: State) -> bool:
-        """Whether two rounds in a row have gained next to nothing."""
-        return state.schedule is not None and state.schedule.stale >= 2
+        """Whether some rounds in a row have gained next to nothing."""
+        return state.schedule is not None and state.schedule.stale >= GIVEN_UP
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Info]:
         """One proposal: a start to be priced, or a change of the current plan."""
@@ -74,12 +77,17 @@ class Portfolio:
             schedule = replace(schedule, slot_best=entrant)
             state = replace(state, current=entrant, network=entrant.network)
         current = state.current
-        which, strategy = self._propose(rng, current.strategy, schedule.credit)
         limit = current.seconds * (1.0 - _temperature(schedule) * float(np.log(1.0 - rng.random())))
-        plan = current
-        accepted = improved = rebuilt = False
-        if strategy is not None:
-            plan, rebuilt = self._price(rng, strategy, current.network, limit)
+        which, plan, rebuilt = -1, current, False
+        accepted = improved = False
+        if self.networks is not None and rng.random() < REWIRED:
+            plan = self._rewired(rng, self.networks, current, limit)
+            rebuilt = plan is not current
+        else:
+            which, strategy = self._propose(rng, current.strategy, schedule.credit)
+            if strategy is not None:
+                plan, rebuilt = self._price(rng, strategy, current.network, limit)
+        if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
             state, improved = self._take(state, plan)
@@ -106,7 +114,9 @@ class Portfolio:
 
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
-        network = state.network if self.rebuild is None else self.rebuild(rng, self.pricer.demand(strategy))
+        network = state.network
+        if self.networks is not None:
+            network = self.networks.rebuild(rng, self.pricer.demand(strategy))
         price = self.pricer.price(rng, strategy, network)
         plan = Candidate(strategy, network, price.seconds, price.directions)
         improved = price.exact and plan.seconds < state.best.seconds
@@ -117,7 +127,7 @@ class Portfolio:
             state = replace(state, elite=with_candidate(state.elite, plan))
         best = plan if improved else state.best
         state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)
-        return state, Info(plan.seconds, price.exact, False, improved, self.rebuild is not None)
+        return state, Info(plan.seconds, price.exact, False, improved, self.networks is not None)
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
@@ -134,15 +144,29 @@ class Portfolio:
         self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float
     ) -> tuple[Candidate, bool]:
         """The faster of the strategy on the network there is and, at times, on one built for it."""
+        demand = None
+        if self.networks is not None and network.topology.cycles:
+            demand = self.pricer.demand(strategy)
+            network = self.networks.fitted(rng, network, demand)
         price = self.pricer.price(rng, strategy, network, limit)
         plan = Candidate(strategy, network, price.seconds, price.directions)
-        if self.rebuild is None or rng.random() >= REBUILT:
+        if self.networks is None or rng.random() >= REBUILT:
             return plan, False
-        own = self.rebuild(rng, self.pricer.demand(strategy))
+        if self.networks.free and plan.seconds > limit and self.pricer.floor(strategy) > limit:
+            return plan, False
+        own = self.networks.built(rng, demand or self.pricer.demand(strategy))
         price = self.pricer.price(rng, strategy, own, min(limit, plan.seconds))
         if price.seconds < plan.seconds:
             return Candidate(strategy, own, price.seconds, price.directions), True
         return plan, False
+
+    def _rewired(self, rng: np.random.Generator, networks: Networks, current: Candidate, limit: float) -> Candidate:
+        """The current strategy on a network that differs a little; the current plan if there is none."""
+        network = networks.changed(rng, current.network, self.pricer.demand(current.strategy))
+        if network is current.network:
+            return current
+        price = self.pricer.price(rng, current.strategy, network, limit)
+        return Candidate(current.strategy, network, price.seconds, price.directions)
 
     def _take(self, state: State, plan: Candidate) -> tuple[State, bool]:
         """Go on from a plan; whether it is the best so far."""
@@ -153,8 +177,12 @@ class Portfolio:
 
 
 def _temperature(schedule: Schedule) -> float:
-    """Of the next proposal, as a share of the current time: falls geometrically over its slot."""
+    """Of the next proposal, as a share of the current time: falls geometrically over its slot.
+
+    The more rounds have gained nothing, the hotter they begin.
+    """
     _, length, hot, cold = STAGES[schedule.stage]
+    hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
     return float(hot * (cold / hot) ** (schedule.at / _slot_length(schedule.round, length)))
 
 

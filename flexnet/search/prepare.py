@@ -18,7 +18,7 @@ from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
 from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
+from flexnet.search.networks import Networks, Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.pricing import EXACT_TASKS, Pricer
@@ -207,7 +207,8 @@ class _Layout:
         assert network is not None
         pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
         pricer.set_resolution(first, network)
-        search = Portfolio(mix, pricer, rebuild)
+        networks = None if rebuild is None else Networks(self.problem, rebuild, self.family.follows_demand)
+        search = Portfolio(mix, pricer, networks)
         state = search.init(rng, first, network, tuple(fitting))
         name = "imported" if imported else STARTS["data"].name
         return self._prepared(search, state, name)

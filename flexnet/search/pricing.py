@@ -12,7 +12,7 @@ from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 from flexnet.plan.task_graph_builder import Builder
-from flexnet.plan.task_kinds import BACKWARD
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
@@ -118,6 +118,24 @@ class Pricer:
         directions = self._directions(rng, tasks, network)
         seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
+
+    def floor(self, strategy: Strategy) -> float:
+        """Seconds that no network with a server's interfaces can beat: the busiest server's compute, and its bytes."""
+        tasks, cluster = self._builder.arrays(strategy), self.problem.cluster
+        n = cluster.n_server
+        compute, pairs, reduces = (tasks.kind <= BACKWARD, tasks.kind == NOMINAL_COMM, tasks.kind == ALLREDUCE)
+        busy = np.bincount(tasks.place[compute], weights=tasks.seconds[compute], minlength=n)
+        members = np.diff(tasks.group_ptr)
+        place = tasks.place[reduces]
+        sent = np.zeros(len(members))
+        sent[place] = tasks.bytes[reduces] * 2.0 * (1.0 - 1.0 / np.maximum(members[place], 1))
+        ringed = np.bincount(tasks.group, weights=np.repeat(sent, members), minlength=n)
+        source, target = np.divmod(tasks.place[pairs], n)
+        most = max(
+            float((np.bincount(ends, weights=tasks.bytes[pairs], minlength=n) + ringed).max())
+            for ends in (source, target)
+        )
+        return max(float(busy.max()), most / (cluster.degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times at full resolution, for what is reported and exported."""

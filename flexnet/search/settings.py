@@ -31,7 +31,7 @@ class Settings:
         parameters of its own; or one topology that is given.
     budget : int or None
         Proposals (the original's ``--search-budget``; one more is made), shared out over the jobs; None for no limit.
-        A portfolio ends earlier when it gains no more.
+        A portfolio without any limit ends when it gains no more.
     time : float or None
         Seconds after which no more proposals are made; None for no limit.
     method : {"portfolio", "mcmc"} or None

@@ -39,8 +39,10 @@ class Blocks:
         Operators of equal shape, where there are several.
     chains : tuple of tuple of int
         The model as maximal chains: runs without a fork or a join inside.
+    twins : tuple of tuple of chains
+        Chains alike, operator by operator, where there are several: tables, heads.
     branches : tuple of tuple of chains
-        Chains alike, operator by operator, where there are several: towers, tables, heads.
+        Chains that are twins, or that the same operators read, alike or not: towers that are joined, tables, heads.
     with_parts : tuple of Mapping[int, tuple of int]
         Of every operator, its candidates by number of parts, those cut along the batch alone first.
     whole : tuple of bool
@@ -51,6 +53,7 @@ class Blocks:
     neighbours: tuple[tuple[int, ...], ...]
     alike: tuple[tuple[int, ...], ...]
     chains: tuple[Chain, ...]
+    twins: tuple[tuple[Chain, ...], ...]
     branches: tuple[tuple[Chain, ...], ...]
     with_parts: tuple[dict[int, tuple[int, ...]], ...]
     whole: tuple[bool, ...]
@@ -152,15 +155,20 @@ def make_blocks(problem: Problem) -> Blocks:
     for op in graph.operators:
         alike[names[op.index]].append(op.index)
     chains = chains_of(graph)
-    branches: dict[tuple[str, ...], list[Chain]] = defaultdict(list)
+    twins: dict[tuple[str, ...], list[Chain]] = defaultdict(list)
+    joined: dict[tuple[int, ...], list[Chain]] = defaultdict(list)
     for chain in chains:
-        branches[tuple(names[op] for op in chain)].append(chain)
+        twins[tuple(names[op] for op in chain)].append(chain)
+        joined[tuple(sorted(op for op in neighbours[chain[-1]] if op > chain[-1]))].append(chain)
+    same = [tuple(found) for found in twins.values() if len(found) > 1]
+    together = [tuple(found) for readers, found in joined.items() if readers and len(found) > 1]
     return Blocks(
         problem,
         tuple(tuple(sorted(others)) for others in neighbours),
         tuple(tuple(ops) for ops in alike.values() if len(ops) > 1),
         chains,
-        tuple(tuple(same) for same in branches.values() if len(same) > 1),
+        tuple(same),
+        tuple(dict.fromkeys(same + together)),
         tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
         tuple(kind_of(op).whole for op in graph.operators),
     )

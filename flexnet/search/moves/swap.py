@@ -16,8 +16,8 @@ class Swap(Move):
         """A strategy in which two blocks have changed places; None if no two are alike."""
         blocks = self.space.blocks
         among: tuple[Chain, ...] = ()
-        if blocks.branches and rng.random() < 0.5:
-            among = blocks.branches[int(rng.integers(len(blocks.branches)))]
+        if blocks.twins and rng.random() < 0.5:
+            among = blocks.twins[int(rng.integers(len(blocks.twins)))]
         elif blocks.alike:
             among = tuple((op,) for op in blocks.alike[int(rng.integers(len(blocks.alike)))])
         if not among:
