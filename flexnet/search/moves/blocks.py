@@ -58,13 +58,19 @@ class Blocks:
     with_parts: tuple[dict[int, tuple[int, ...]], ...]
     whole: tuple[bool, ...]
 
-    def draw(self, rng: np.random.Generator) -> Chain:
-        """A block: one operator, a connected run, a chain, a span of the model, all of a shape, all branches alike."""
+    def draw(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
+        """A block: one operator, a connected run, a region, a chain, a span of the model, all of a shape, all branches.
+
+        A region is what lies on the same servers and hangs together, or what of that comes before or after some
+        operator.
+        """
         n_op, kind = len(self.whole), rng.random()
         if kind < 0.15:
             return (int(rng.integers(n_op)),)
-        if kind < 0.5:
+        if kind < 0.35:
             return self._connected(rng, min(n_op, 2 + int(rng.geometric(GROWTH))))
+        if kind < 0.5:
+            return self._region(rng, strategy)
         if kind < 0.65:
             return self.chains[int(rng.integers(len(self.chains)))]
         if kind < 0.8 or not self.alike:
@@ -89,8 +95,11 @@ class Blocks:
             if outside:
                 return home(strategy, outside[int(rng.integers(len(outside)))])
         own = home(strategy, block[int(rng.integers(len(block)))])
-        if how < 0.6:
+        if how < 0.55:
             return own
+        if how < 0.6:
+            others = np.setdiff1d(np.arange(n_server), own)
+            return others if len(others) and n_server % len(others) == 0 else own
         if how < 0.7 and len(own) > 1:
             fewer = divisors(len(own), len(own) - 1)
             n = fewer[int(rng.integers(len(fewer)))]
@@ -129,6 +138,20 @@ class Blocks:
         strategy.choice[op] = choice
         strategy.devices[op] = -1
         strategy.devices[op, :n] = servers
+
+    def _region(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
+        at = int(rng.integers(len(self.whole)))
+        servers = np.sort(strategy.devices[at])
+        region, border = {at}, [at]
+        while border:
+            for op in self.neighbours[border.pop()]:
+                if op not in region and np.array_equal(np.sort(strategy.devices[op]), servers):
+                    region.add(op)
+                    border.append(op)
+        which = rng.random()
+        if which < 0.5:
+            return tuple(sorted(region))
+        return tuple(sorted(op for op in region if (op >= at if which < 0.75 else op <= at)))
 
     def _connected(self, rng: np.random.Generator, size: int) -> Chain:
         at = int(rng.integers(len(self.whole)))

@@ -18,7 +18,7 @@ class Recut(Move):
     def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
         """A strategy with a block that is cut anew."""
         blocks = self.space.blocks
-        block = blocks.draw(rng)
+        block = blocks.draw(rng, strategy)
         servers = blocks.servers(rng, strategy, block)
         degrees = None
         if rng.random() >= ALONG_THE_BATCH:

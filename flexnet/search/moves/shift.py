@@ -17,7 +17,7 @@ class Shift(Move):
         n_server = self.space.problem.cluster.n_server
         if n_server == 1:
             return None
-        block = self.space.blocks.draw(rng)
+        block = self.space.blocks.draw(rng, strategy)
         by = int(rng.integers(1, n_server))
         changed = copy_of(strategy)
         for op in block:
