@@ -22,10 +22,9 @@ from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, configs_of, make_strategy
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
-from flexnet.search.moves.space import make_space
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
-from flexnet.search.starts.dynamic_programming import DynamicProgramming
+from flexnet.search.starts.start import bound_of
 
 
 def problem_of(graph: ModelGraph, n_server: int, semantics: Semantics = CORRECTED, gbps: float = 10.0) -> Problem:
@@ -42,12 +41,9 @@ def small_graph(widths: list[int]) -> ModelGraph:
     return b.build()
 
 
-def bound_of(problem: Problem, topology: str) -> float:
+def bound_on(problem: Problem, topology: str) -> float:
     family = family_of(topology, degree=problem.cluster.degree, semantics=problem.semantics)
-    space = make_space(problem, strided=False)
-    bound = DynamicProgramming().points(space, family, None, np.random.default_rng(0)).bound
-    assert bound is not None
-    return bound.seconds
+    return bound_of(problem, family).seconds
 
 
 @given(st.lists(st.sampled_from([8, 64, 2048]), min_size=1, max_size=3), st.integers(0, 2**32 - 1), st.booleans())
@@ -76,7 +72,7 @@ def test_terms_are_what_the_task_graph_has(widths: list[int], seed: int, strided
 @settings(max_examples=12, deadline=None)
 def test_no_strategy_beats_the_bound(topology: str, semantics: Semantics, widths: list[int], seed: int) -> None:
     problem = problem_of(small_graph(widths), 4, semantics, gbps=1.0)
-    bound = bound_of(problem, topology)
+    bound = bound_on(problem, topology)
     assert bound > 0
     rng = np.random.default_rng(seed)
     for _ in range(6):
@@ -116,28 +112,26 @@ def test_frontier_is_that_of_all_selections(seed: int, n_vertex: int) -> None:
 def test_start_is_never_slower_than_data_parallelism(model: str) -> None:
     flags = {"--num-layers": "1"} if model == "transformer" else {}
     problem = problem_of(MODELS[model].build(flags, 64), 4)
-    data = prepare(problem, Settings("fattree"))
-    dp = prepare(problem, Settings("fattree", start="dp"))
-    assert dp.bound is not None and data.bound is None
+    data = prepare(problem, Settings("fattree", method="mcmc", start="data"))
+    dp = prepare(problem, Settings("fattree", method="mcmc", start="dp"))
     assert dp.start.seconds <= data.start.seconds * 1.01
-    assert dp.bound.seconds <= dp.start.seconds
-    again = prepare(problem, Settings("fattree", start="dp"))
+    assert bound_on(problem, "fattree") <= dp.start.seconds
+    again = prepare(problem, Settings("fattree", method="mcmc", start="dp"))
     assert configs_of(problem, again.state.best.strategy) == configs_of(problem, dp.state.best.strategy)
 
 
 def test_slow_links_make_the_start_another_one() -> None:
     """Where links are slow, large layers on one server beat data parallelism."""
     problem = problem_of(MODELS["vgg"].build({}, 16), 4, gbps=0.01)
-    data = prepare(problem, Settings("topoopt"))
-    dp = prepare(problem, Settings("topoopt", start="dp"))
+    data = prepare(problem, Settings("topoopt", method="mcmc", start="data"))
+    dp = prepare(problem, Settings("topoopt", method="mcmc", start="dp"))
     assert dp.state.best.seconds < 0.8 * data.state.best.seconds
 
 
 def test_memory_limit_picks_a_start_that_fits() -> None:
     """Cutting saves memory here, so whatever fits one server does so cut."""
     problem = problem_of(MODELS["vgg"].build({}, 64), 4)
-    points = DynamicProgramming().points(make_space(problem, strided=False), FatTree(), None, np.random.default_rng(0))
-    assert points.bound is not None
-    least = min(point.memory for point in points.bound.frontier())
-    ready = prepare(problem, Settings("fattree", start="dp", gpu_memory=1.01 * least))
+    terms = measured_terms(problem, strided=False)
+    least = min(point.memory for point in bound_of(problem, FatTree(), terms=terms).frontier())
+    ready = prepare(problem, Settings("fattree", method="mcmc", start="dp", gpu_memory=1.01 * least))
     assert ready.search.pricer.memory_needed(ready.state.best.strategy) <= 1.01 * least

@@ -10,14 +10,17 @@ import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A search small enough for tests: four operators on four servers.
+# A search small enough for tests: four operators on four servers; it goes on until it gains nothing.
 SEARCH = ("search", "dlrm", "--topology", "topoopt", "--nsimnode", "4", "--batch-size", "64")
 
 
 def search_words(*flags: str) -> list[str]:
-    """The small search with more flags; those it has itself are replaced."""
-    anew = {{"-b": "--batch-size"}.get(flag, flag) for flag in flags}
-    own = [pair for pair in zip(SEARCH[2::2], SEARCH[3::2], strict=True) if pair[0] not in anew]
+    """The small search with more flags, of a single proposal if none limits it; those it has itself are replaced."""
+    names = [flag.partition("=")[0] for flag in flags]
+    anew = {{"-b": "--batch-size", "--budget": "--search-budget"}.get(name, name) for name in names}
+    limit = () if "--time" in anew else ("--search-budget", "0")
+    words = (*SEARCH[2:], *limit)
+    own = [pair for pair in zip(words[::2], words[1::2], strict=True) if pair[0] not in anew]
     return [*SEARCH[:2], *(word for pair in own for word in pair), *flags]
 
 

@@ -243,7 +243,7 @@ def real_problem(semantics):
 @pytest.mark.parametrize("semantics", PRESETS)
 def test_giving_up_early_decides_as_full_prices_do(semantics, topology, monkeypatch):
     """Same seed, once with prices that stop at the limit and once with full ones: same chain."""
-    settings = Settings(topology, 120, alpha=1.0, seed=3, propagation=True)
+    settings = Settings(topology, 120, method="mcmc", alpha=1.0, seed=3, propagation=True)
     full_price = Pricer.price
     chains, inexact = [], []
     for limited in (True, False):
@@ -268,7 +268,9 @@ def test_giving_up_early_decides_as_full_prices_do(semantics, topology, monkeypa
 
 
 def test_the_current_time_is_always_the_time_on_the_kept_network_when_corrected():
-    ready = prepare(real_problem(CORRECTED), Settings("topoopt", 60, alpha=0.01, seed=1, propagation=True))
+    ready = prepare(
+        real_problem(CORRECTED), Settings("topoopt", 60, method="mcmc", alpha=0.01, seed=1, propagation=True)
+    )
     state, pricer, networks = ready.state, ready.search.pricer, set()
     for _ in range(60):
         state, _ = ready.search.step(ready.rng, state)

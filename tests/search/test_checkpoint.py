@@ -139,11 +139,11 @@ def test_a_missing_or_unreadable_file_is_refused(tmp_path):
     refused(tmp_path, "cannot read checkpoint .*: Is a directory")
 
 
-@pytest.mark.parametrize("content", [b"{}", b'{"version": 2}', b'{"version": null}'])
+@pytest.mark.parametrize("content", [b"{}", b'{"version": 1}', b'{"version": null}'])
 def test_another_version_is_refused(content, tmp_path):
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
-    refused(path, r"is not one of this version of flexnet \(version 1\)")
+    refused(path, r"is not one of this version of flexnet \(version 2\)")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])

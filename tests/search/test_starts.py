@@ -6,22 +6,33 @@ from command_lines import SEARCH, errors_of, run_json
 from flexnet.commands.cli import run
 
 
-def test_search_tells_the_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*SEARCH, "--start", "dp", "--search-budget", "20", "-o", str(tmp_path / "a")]) == 0
+@pytest.mark.parametrize("start", ["all", "data", "dp", "groups"])
+@pytest.mark.parametrize("method", ["portfolio", "mcmc"])
+def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--method", method, "--start", start, "--search-budget", "20", "-o", str(tmp_path / "a")]
+    assert run([*SEARCH, *words]) == 0
     shown = capsys.readouterr().out
     assert "bound      no plan takes less than " in shown
-    assert "dynamic-programming start" in shown
+    begun = {"dp": "dynamic-programming", "groups": "groups"}.get(start, "data-parallel")
+    assert f"{begun if method == 'mcmc' else 'data-parallel'} start" in shown
     record = run_json(tmp_path / "a")
     assert 0 < record["lower_bound_ms"] <= record["best_ms"]  # type: ignore[operator]
     assert record["gap"] == pytest.approx(record["best_ms"] / record["lower_bound_ms"])  # type: ignore[operator]
     assert sum(record["bound_terms"].values()) == pytest.approx(1.0, abs=0.05)  # type: ignore[attr-defined]
-    assert record["additive_ms_and_memory_gb"]
-    assert record["inputs"]["settings"]["start"] == "dp"  # type: ignore[index]
+    assert bool(record.get("additive_ms_and_memory_gb")) == (start == "dp")
+    assert record["inputs"]["settings"]["start"] == start  # type: ignore[index]
 
 
-def test_a_resumed_search_makes_the_same_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_bound_is_told_of_the_originals_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*SEARCH, "--semantics", "original", "--search-budget", "0", "-o", str(tmp_path)]) == 0
+    assert "bound" not in capsys.readouterr().out
+    assert "lower_bound_ms" not in run_json(tmp_path)
+
+
+@pytest.mark.parametrize("method", ["portfolio", "mcmc"])
+def test_a_resumed_search_makes_the_same_plan(method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    words = [*SEARCH, "--start", "dp", "--search-budget"]
+    words = [*SEARCH, "--method", method, "--start", "dp", "--search-budget"]
     assert run([*words, "30", "-o", str(whole)]) == 0
     assert run([*words, "10", "-o", str(parts)]) == 0
     assert run(["search", "--resume", str(parts), "--search-budget", "30"]) == 0
@@ -37,7 +48,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], '--start is "best"; it must be data or dp'),
+        (["--start", "best"], '--start is "best"; it must be all, data, dp or groups'),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )

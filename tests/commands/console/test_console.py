@@ -8,10 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_lines import SEARCH, environment, errors_of, run_json
+from command_lines import SEARCH, environment, errors_of, run_json, search_words
 
 from flexnet.__main__ import main
 from flexnet.commands.console.progress import Display
+from flexnet.search.driver import Progress
+
+
+def at(iteration: int, total: float, elapsed: float, limit: float = float("inf")) -> Progress:
+    return Progress(iteration, total, 0.1, 0.1, True, 0.1, elapsed, limit)
 
 
 class Terminal(io.StringIO):
@@ -25,8 +30,8 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flexnet.commands.console.progress.REFRESH_S", 0.0)
     monkeypatch.setenv("COLUMNS", "60")
     display = Display(1000)
-    display.show(1, 0.1234, 0.1, 2000.0, 4000.0)
-    display.show(1000, 0.1, 0.1, 2000.0, 0.0)
+    display.show(1, 0.1234, 0.1, at(1, 1000, 5e-4))
+    display.show(1000, 0.1, 0.1, at(1000, 1000, 0.5))
     display.clear()
     display.clear()  # there is nothing left to remove
     frames = terminal.getvalue().split("\r")
@@ -41,11 +46,30 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_has_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     display = Display(200, done=100)
     for i in range(101, 201):
-        display.show(i, 0.001, 0.001, 10.0, 75.0)
+        display.show(i, 0.001, 0.001, at(i - 100, 100, (i - 100) / 10))
     display.clear()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["120", "140", "160", "180", "200"]
-    assert lines[0] == "120 of 200: current 1.000 ms, best 1.000 ms, 10 proposals/s, 1 min 15 s left"
+    assert lines[0] == "120 of 200: current 1.000 ms, best 1.000 ms, 10 proposals/s, 8 s left"
+
+
+def test_a_file_has_ten_lines_of_a_search_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for every tenth of the time, or of the proposals where those are over first."""
+    display = Display(None)
+    for i in range(1, 501):
+        display.show(i, 0.001, 0.001, at(i, float("inf"), i / 100, limit=5.0))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [f"{n}:" for n in range(50, 501, 50)]
+    assert lines[0] == "50: current 1.000 ms, best 1.000 ms, 100 proposals/s, 5 s left"
+
+
+def test_a_search_without_end_has_a_line_whenever_proposals_have_doubled(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display(None)
+    for i in range(1, 101):
+        display.show(i, 0.001, 0.001, at(i, float("inf"), i / 100))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["1:", "2:", "4:", "8:", "16:", "32:", "64:"]
+    assert lines[-1] == "64: current 1.000 ms, best 1.000 ms, 100 proposals/s"
 
 
 def test_a_reader_that_goes_away_does_not_end_a_search(tmp_path: Path) -> None:
@@ -94,7 +118,7 @@ def test_a_full_disk_does_not_end_a_search_under_way(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", [["models"], ["--help"], ["dp", "alexnet"], [*SEARCH]])
+@pytest.mark.parametrize("command", [["models"], ["--help"], ["dp", "alexnet"], search_words()])
 def test_output_that_cannot_be_printed_is_an_error(command: list[str], tmp_path: Path) -> None:
     done = shell(f"{{}} {' '.join(command)} > /dev/full", tmp_path)
     assert done.returncode == 2

@@ -22,7 +22,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     profile = ["profile", "dlrm", "--nsimnode", "4", "--device", "analytic"]
     assert main([*profile, "-o", str(directory / "table.json")]) == 0
     mfile = ["--mfile", str(directory / "table.json")]
-    assert main([*SEARCH, *mfile, "-o", str(directory / "run"), "--export", str(directory / "s.txt")]) == 0
+    assert main(search_words(*mfile, "-o", str(directory / "run"), "--export", str(directory / "s.txt"))) == 0
     return directory
 
 
@@ -177,6 +177,16 @@ FLAGS = {
     "too little memory": (search("--gpu-memory", "1e-9"), "raise --gpu-memory"),
     "negative budget": (search("--budget", "-1"), "--search-budget"),
     "infinite temperature": (search("--alpha", "inf"), "--search-alpha"),
+    "no jobs": (search("--jobs", "0"), '--jobs is "0"; it must be a whole number from 1'),
+    "negative time": (search("--time", "-1"), '--time is "-1"; it must be a number from'),
+    "no time": (search("--time", "0"), '--time is "0"; it must be a number from'),
+    "chains of the original's": (search("--jobs", "2", "--method", "mcmc"), "--jobs 2 needs --method portfolio"),
+    "chains of the original": (search("--jobs", "2", "--semantics", "original"), "--jobs 2 needs --method portfolio"),
+    "portfolio of the original": (
+        search("--method", "portfolio", "--semantics", "original"),
+        "--method portfolio needs --semantics corrected",
+    ),
+    "unknown method": (search("--method", "greedy"), 'method is "greedy"; it must be portfolio or mcmc'),
     "negative seed": (search("--seed", "-1"), "--seed"),
     "endless seed": (search("--seed", "9" * 40), "--seed"),
     "negative segments": (search("--segment-bytes", "-1"), "--segment-bytes"),
