@@ -1,0 +1,263 @@
+"""A portfolio of starts, annealed in rounds: what it promises whatever it is drawn."""
+
+import itertools
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_models import mlp, own_keys, problem_of, random_configs, random_problem, tower
+
+from flexnet.errors import FlexNetError
+from flexnet.exact.bound import lower_bound
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph import ModelGraph
+from flexnet.network.build import family_of
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.plan.strategy import Config, configs_of, make_strategy
+from flexnet.search import portfolio
+from flexnet.search.checkpoint import checkpoint_json
+from flexnet.search.driver import drive
+from flexnet.search.find import find_plan
+from flexnet.search.networks import Networks, rebuilder
+from flexnet.search.portfolio import GAIN, GIVEN_UP, POOL, Portfolio
+from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.pricing import Pricer
+from flexnet.search.settings import Settings
+from flexnet.search.starts import STARTS
+
+TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
+
+
+def slow_problem() -> Problem:
+    return problem_of(tower(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2))
+
+
+def prepared(topology: str = "topoopt", budget: int | None = 0, **more: object) -> Prepared:
+    return prepare(slow_problem(), Settings(topology, budget, seed=5, **more))
+
+
+def annealed(ready: Prepared, n: int) -> list[tuple[object, ...]]:
+    """What happened in each of some proposals, and the best times after them."""
+    told: list[tuple[object, ...]] = []
+    drive(ready.search, ready.rng, ready.state, n - 1, observe=lambda p, state, info: told.append((*info, p.best)))
+    return told
+
+
+@pytest.fixture
+def short_rounds(monkeypatch):
+    """Rounds of so few proposals that a search has many."""
+    monkeypatch.setattr(portfolio, "FIRST_SLOT", 4)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_same_seed_same_bits(topology, short_rounds):
+    documents = []
+    for _ in range(2):
+        ready = prepared(topology, 400)
+        assert isinstance(ready.search, Portfolio)
+        state = drive(ready.search, ready.rng, ready.state, 400).state
+        assert state.schedule.round > 0
+        documents.append(checkpoint_json(state, ready.rng))
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_a_longer_search_begins_as_a_shorter_one(topology, short_rounds):
+    """So it never finds a worse plan, whatever the budget was said to be."""
+    short = annealed(prepared(topology, 250), 250)
+    long = annealed(prepared(topology, 500, time=1e6), 500)
+    assert (len(short), len(long)) == (250, 500)
+    assert long[:250] == short
+    best = [entry[-1] for entry in long]
+    assert best == sorted(best, reverse=True)
+    found = [find_plan(slow_problem(), Settings(topology, budget, seed=5)).seconds for budget in (0, 30, 100, 400)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_no_start_is_faster_than_what_is_found():
+    """Priced alone, on the network there is: those of every kind, and data parallelism."""
+    for start in ("all", *STARTS):
+        ready = prepared("fattree", start=start)
+        starts = [ready.state.current.strategy, *ready.state.schedule.pending]
+        times = [ready.search.pricer.exact(s, ready.state.network, None).seconds for s in starts]
+        assert times[0] == ready.start.seconds
+        outcome = drive(ready.search, ready.rng, ready.state, len(starts) - 2)
+        assert not outcome.state.schedule.pending
+        assert outcome.best.seconds == min(times)
+        assert ready.found(outcome).seconds == min(times)
+        assert find_plan(ready.problem, Settings("fattree", 300, seed=5, start=start)).seconds <= min(times)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_data_parallelism_is_never_faster(topology):
+    for seed in range(3):
+        found = find_plan(slow_problem(), Settings(topology, 0, seed=seed))
+        assert found.seconds <= found.start_seconds
+        assert found.start_seconds == prepare(slow_problem(), Settings(topology, seed=seed)).state.current.seconds
+    assert found.start_name == "data-parallel"
+
+
+def test_an_imported_start_is_the_only_one():
+    start = [Config((1, 1), (3,))] * 5
+    ready = prepare(slow_problem(), Settings("fattree", 0), start)
+    assert ready.state.schedule.pending == ()
+    assert configs_of(ready.problem, ready.state.current.strategy) == start
+    assert ready.start_name == "imported"
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_plans_take_what_they_are_said_to_take(topology, short_rounds):
+    """Of what is kept: current and best plan, pool, entrants and results; fastest first, and no two as fast."""
+    ready = prepared(topology)
+    state, slots = ready.state, set()
+    for _ in range(400):
+        state, _ = ready.search.step(ready.rng, state)
+        schedule = state.schedule
+        assert state.network is state.current.network
+        assert 1 <= len(schedule.pool) <= POOL
+        times = [plan.seconds for plan in schedule.pool]
+        assert times == sorted(times)
+        assert all(b - a > 1e-6 * a for a, b in itertools.pairwise(times))
+        assert state.best.seconds <= min(times[0], state.current.seconds)
+        slots.add((schedule.round, schedule.stage, schedule.slot))
+    for plan in (state.current, state.best, *schedule.pool, *schedule.entrants, *schedule.results):
+        assert ready.search.pricer.exact(plan.strategy, plan.network, None).seconds == plan.seconds
+        plan.network.topology.check(2 if topology in ("topoopt", "random") else None)
+    assert {(0, 0, 0), (0, 0, 3), (0, 1, 0), (0, 1, 1), (0, 2, 0), (1, 0, 0)} <= slots
+
+
+@pytest.mark.parametrize(("topology", "n_server"), [("topoopt", 4), ("fattree", 2), ("fc", 1)])
+def test_without_a_limit_it_ends_when_some_rounds_gain_nothing(topology, n_server, short_rounds):
+    problem = problem_of(mlp(2), Cluster(n_server, link_bandwidth=2e6, degree=2))
+    ready = prepare(problem, Settings(topology, None))
+    befores: dict[int, float] = {}
+    outcome = drive(
+        ready.search,
+        ready.rng,
+        ready.state,
+        None,
+        observe=lambda progress, state, info: befores.setdefault(state.schedule.round, state.best.seconds),
+    )
+    schedule = outcome.state.schedule
+    assert not outcome.interrupted
+    assert ready.search.over(outcome.state) and schedule.stale == GIVEN_UP
+    assert (schedule.stage, schedule.slot, schedule.at) == (0, 0, 0)  # at the end of a round
+    assert outcome.best.seconds >= befores[schedule.round - GIVEN_UP] * (1 - GAIN) ** GIVEN_UP
+    # A number of proposals is a limit, and so is a time: it goes on until then.
+    budget = outcome.state.iteration + 10
+    assert drive(ready.search, ready.rng, outcome.state, budget).state.iteration == budget + 1
+
+
+def test_a_time_ends_a_search():
+    found = find_plan(slow_problem(), Settings("fattree", None, time=0.2))
+    assert found.search_s >= 0.2
+    assert not found.interrupted
+    assert find_plan(slow_problem(), Settings("fattree", 20, time=1e6)).iterations == 21
+
+
+def test_memory_limits_every_plan(short_rounds):
+    ready = prepare(slow_problem(), Settings("topoopt", gpu_memory=14_000.0))
+    state = ready.state
+    for _ in range(300):
+        state, _ = ready.search.step(ready.rng, state)
+        for plan in (state.current, state.best, *state.schedule.pool):
+            assert ready.search.pricer.memory_needed(plan.strategy) <= 14_000
+
+
+def test_a_portfolio_is_not_for_the_originals_semantics():
+    problem = problem_of(tower(), Cluster(4), ORIGINAL)
+    with pytest.raises(FlexNetError, match="method portfolio is not for original semantics"):
+        prepare(problem, Settings("fattree", method="portfolio"))
+
+
+# Against every strategy there is
+
+
+def joined() -> ModelGraph:
+    b = GraphBuilder("joined", 12)
+    b.concat([b.dense(b.input(8), 4), b.embedding(b.input(2, dtype="int64"), 50, 4)], axis=1)
+    return own_keys(b.build())
+
+
+TINY = {
+    "two layers on four servers": (lambda: mlp(2), 4),
+    "two layers on three servers": (lambda: mlp(2, batch=12), 3),
+    "three layers on two servers": (lambda: mlp(3), 2),
+    "a table and a layer on three servers": (joined, 3),
+}
+
+
+def optimum(problem: Problem, pricer: Pricer, network: object) -> float:
+    """The least time of all strategies, on one network."""
+    options = [
+        [
+            Config(entry.degrees, devices)
+            for entry in entries
+            for devices in itertools.permutations(range(problem.cluster.n_server), prod(entry.degrees))
+        ]
+        for entries in problem.candidates
+    ]
+    rng, best = np.random.default_rng(0), np.inf
+    for configs in itertools.product(*options):
+        best = min(best, pricer.price(rng, make_strategy(problem, configs), network, best).seconds)
+    return best
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("speed", [3e5, 2e6, 1e8])
+@pytest.mark.parametrize("case", TINY)
+def test_the_optimum_of_all_strategies_is_found(case, speed):
+    graph, n_server = TINY[case]
+    problem = problem_of(graph(), Cluster(n_server, link_bandwidth=speed, degree=2))
+    ready = prepare(problem, Settings("fattree", 3000))
+    best = optimum(problem, ready.search.pricer, ready.state.network)
+    found = ready.found(drive(ready.search, ready.rng, ready.state, 3000))
+    assert found.seconds == pytest.approx(best, rel=1e-9)
+    assert found.bound is not None
+    assert 0 < found.bound.seconds <= best
+
+
+# What needs no simulation
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_no_network_is_faster_than_the_floor(seed):
+    """Of a strategy, on networks of the family and on those that are wired for just its traffic."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    degree = int(rng.integers(2, 5))
+    cluster = Cluster(
+        problem.cluster.n_server,
+        problem.cluster.big_gpu,
+        link_bandwidth=float(rng.choice([1e3, 1e5, 1e7])),
+        inter_gpu_bandwidth=25e9,
+        latency=float(rng.choice([0.0, 1e-6])),
+        degree=min(degree, max(problem.cluster.n_server, 1)),
+    )
+    problem = make_problem(problem.graph, problem.table, cluster, problem.semantics)
+    family = family_of("topoopt", degree=cluster.degree, semantics=problem.semantics)
+    networks = Networks(problem, rebuilder(problem, family), free=True)
+    pricer = Pricer(problem, every_exact=True)
+    for _ in range(4):
+        strategy = make_strategy(problem, random_configs(rng, problem))
+        floor = pricer.floor(strategy)
+        demand = pricer.demand(strategy)
+        network = networks.rebuild(rng, demand)
+        for _ in range(3):
+            assert floor <= pricer.price(rng, strategy, network).seconds * (1 + 1e-9)
+            network = networks.built(rng, demand)
+        assert floor <= pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds * (1 + 1e-9)
+
+
+def test_the_floor_is_reached_where_servers_only_compute():
+    problem = problem_of(mlp(2), Cluster(4, link_bandwidth=1e3))
+    pricer = Pricer(problem, every_exact=True)
+    alone = make_strategy(problem, [Config((1, 1), (2,))] * 2)
+    start = prepare(problem, Settings("fattree"), configs_of(problem, alone)).start
+    assert pricer.floor(alone) == pytest.approx(start.seconds)
+    assert lower_bound(problem, family_of("topoopt", degree=4, semantics=CORRECTED)).seconds <= pricer.floor(alone)
