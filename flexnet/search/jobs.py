@@ -119,13 +119,13 @@ def _begin(ready: Prepared, state: State, n: int) -> tuple[tuple[State, np.rando
 
 
 def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:
-    """How many proposals every chain makes next, all together no more than are left."""
+    """How many proposals every chain makes next, all together no more than are left; its starts first, and no more."""
     left = total - sum(chain.iteration for chain, _ in chains)
+    pending = [len(chain.schedule.pending) if chain.schedule is not None else 0 for chain, _ in chains]
     most = []
-    for i, (chain, _) in enumerate(chains):
-        pending = len(chain.schedule.pending) if chain.schedule is not None else 0
+    for i in range(len(chains)):
         share = -(-left // (len(chains) - i)) if left < float("inf") else float("inf")
-        n = int(min(max(length, pending), share))
+        n = int(min(pending[i] if any(pending) else length, share))
         left -= n
         most.append(n)
     return most

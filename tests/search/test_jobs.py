@@ -1,0 +1,140 @@
+"""Several chains side by side: what comes out depends on the seed and their number alone."""
+
+import numpy as np
+import pytest
+from random_models import problem_of, tower
+
+from flexnet.errors import FlexNetError
+from flexnet.plan.cluster import Cluster
+from flexnet.search import jobs, portfolio
+from flexnet.search.checkpoint import checkpoint_json, restore
+from flexnet.search.find import find_plan
+from flexnet.search.jobs import run
+from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.settings import Settings
+from flexnet.search.state import State
+
+TOPOLOGIES = ("topoopt", "fattree", "random")
+
+
+def prepared(topology: str = "topoopt", budget: int | None = 300, n: int = 2, **more: object) -> Prepared:
+    problem = problem_of(tower(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2))
+    return prepare(problem, Settings(topology, budget, seed=5, jobs=n, **more))
+
+
+@pytest.fixture(autouse=True)
+def short_turns(monkeypatch):
+    """Turns and rounds of so few proposals that a search has many; workers inherit it."""
+    monkeypatch.setattr(jobs, "LONGEST_TURN", 20)
+    monkeypatch.setattr(portfolio, "FIRST_SLOT", 4)
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_same_seed_same_plan(topology):
+    documents = []
+    for _ in range(2):
+        ready = prepared(topology)
+        documents.append(checkpoint_json(run(ready, ready.state).state, ready.rng))
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("budget", [0, 1, 2, 7, 100, 301])
+def test_one_proposal_more_than_the_budget_by_all_together(budget, n):
+    ready = prepared("fattree", budget, n)
+    outcome = run(ready, ready.state)
+    assert not outcome.interrupted
+    assert outcome.state.iteration == budget + 1
+    made = [chain.iteration for chain, _ in outcome.state.chains]
+    assert len(made) == n and sum(made) == budget + 1
+    assert max(made) - min(made) <= len(ready.state.schedule.pending) + jobs.LONGEST_TURN
+
+
+def test_every_start_is_priced_once_and_known_to_all_chains():
+    ready = prepared("fattree", 400)
+    starts = ready.state.schedule.pending
+    turns: list[State] = []
+    run(ready, ready.state, observe=lambda progress, state, info: turns.append(state))
+    (one, _), (other, _) = turns[0].chains
+    assert one.iteration + other.iteration == len(starts)
+    assert not one.schedule.pending and not other.schedule.pending
+    pools = [[plan.seconds for plan in chain.schedule.pool] for chain in (one, other)]
+    assert pools[0] == pools[1]
+    times = {ready.search.pricer.exact(s, ready.state.network, None).seconds for s in starts}
+    assert pools[0][0] == min(ready.start.seconds, *times)
+    for state in turns:
+        assert state.best.seconds == min(chain.best.seconds for chain, _ in state.chains)
+        assert {chain.best.seconds for chain, _ in state.chains} == {state.best.seconds}  # told after every turn
+    best = [state.best.seconds for state in turns]
+    assert best == sorted(best, reverse=True)
+
+
+def test_chains_are_different_ones():
+    ready = prepared("fattree", 400)
+    (one, first), (other, second) = run(ready, ready.state).state.chains
+    assert first.bit_generator.state != second.bit_generator.state
+    assert one.current.strategy.devices.tolist() != other.current.strategy.devices.tolist()
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_stopped_between_turns_and_resumed_is_uninterrupted(topology, tmp_path):
+    whole = prepared(topology)
+    at_once = run(whole, whole.state).state
+    first = prepared(topology)
+    seen: list[State] = []
+    outcome = run(first, first.state, observe=lambda p, state, info: seen.append(state), stop=lambda: len(seen) == 3)
+    assert outcome.interrupted
+    assert outcome.state is seen[-1]
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(outcome.state, first.rng))
+    again = prepared(topology)
+    resumed = run(again, restore(path, again.rng)).state
+    assert checkpoint_json(resumed, np.random.default_rng(0)) == checkpoint_json(at_once, np.random.default_rng(0))
+    assert again.found(run(again, resumed)).seconds == whole.found(run(whole, at_once)).seconds
+
+
+def test_more_proposals_go_on_from_where_it_stands():
+    ready = prepared("fattree", 200)
+    state = run(ready, ready.state).state
+    more = prepared("fattree", 350)
+    outcome = run(more, state)
+    assert outcome.state.iteration == 351
+    assert outcome.best.seconds <= state.best.seconds
+    assert run(more, outcome.state).state is outcome.state
+
+
+def test_without_a_limit_it_ends_when_no_chain_gains():
+    ready = prepared("fattree", None)
+    outcome = run(ready, ready.state)
+    assert not outcome.interrupted
+    assert all(ready.search.over(chain) for chain, _ in outcome.state.chains)
+
+
+def test_a_time_ends_it():
+    ready = prepared("fattree", None, time=0.3)
+    outcome = run(ready, ready.state)
+    assert not outcome.interrupted
+    assert outcome.elapsed >= 0.3
+    assert outcome.state.iteration > 0
+
+
+def test_what_is_found_is_no_slower_than_data_parallelism():
+    found = find_plan(prepared().problem, Settings("topoopt", 100, jobs=2))
+    assert found.seconds < found.start_seconds
+    assert found.iterations == 101
+    assert found.bound.seconds <= found.seconds
+
+
+def test_the_originals_chain_is_one():
+    ready = prepared(method="mcmc")
+    with pytest.raises(FlexNetError, match=r"^method mcmc is one chain; it cannot be searched by 2 jobs$"):
+        run(ready, ready.state)
+    with pytest.raises(FlexNetError, match=r"^the search has 0 jobs; it needs at least 1$"):
+        Settings("fattree", jobs=0)
+
+
+def test_systems_that_cannot_fork_have_one_job(monkeypatch):
+    monkeypatch.setattr("multiprocessing.get_all_start_methods", lambda: ["spawn"])
+    ready = prepared()
+    with pytest.raises(FlexNetError, match="several jobs need an operating system that can fork processes; use 1"):
+        run(ready, ready.state)
