@@ -70,6 +70,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "chains": [chain(*one) for one in state.chains],
         }
 
+    rng = state.chains[0][1] if state.chains else rng  # that of a process, where it is now
     document = {"version": VERSION, **chain(state, rng), "networks": [_network_document(n) for n in networks]}
     return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
 

@@ -49,6 +49,37 @@ def test_stopped_and_restored_is_uninterrupted(semantics, topology, tmp_path):
     assert checkpoint_json(resumed.state, again.rng) == checkpoint_json(at_once.state, whole.rng)
 
 
+@pytest.mark.parametrize(
+    ("after_starts", "stage"), [(-2, None), (10, (0, 0)), (38, (0, 1)), (70, (0, 2)), (150, (1, 0))]
+)
+@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random"])
+def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
+    topology, after_starts, stage, tmp_path, monkeypatch
+):
+    """Among the starts, within a slot of each stage of a round, and in a later round."""
+    monkeypatch.setattr("flexnet.search.portfolio.FIRST_SLOT", 7)
+    whole = prepared(topology=topology)
+    at_once = drive(whole.search, whole.rng, whole.state, 420).state
+    first = prepared(topology=topology)
+    n = len(first.state.schedule.pending) + after_starts
+    outcome = drive(first.search, first.rng, first.state, n - 1)
+    stopped = outcome.state.schedule
+    assert (stage is None and len(stopped.pending) == 2) or ((stopped.round, stopped.stage) == stage and stopped.at)
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(outcome.state, first.rng))
+    again = prepared(topology=topology)
+    state = restore(path, again.rng)
+    assert checkpoint_json(state, again.rng) == path.read_bytes()
+    assert state.network is state.current.network
+    for name in ("round", "stage", "slot", "at", "stale", "before", "credit"):
+        assert getattr(state.schedule, name) == getattr(stopped, name)
+    for name in ("pending", "pool", "entrants", "results"):
+        assert len(getattr(state.schedule, name)) == len(getattr(stopped, name))
+    resumed = drive(again.search, again.rng, state, 420).state
+    assert resumed.schedule.round > 0
+    assert checkpoint_json(resumed, again.rng) == checkpoint_json(at_once, whole.rng)
+
+
 def test_speeds_of_links_are_kept(tmp_path):
     topology = build_topology("fattree", 4)
     graph = topology.to_networkx(bandwidth=2e6, latency=1e-6)
@@ -235,7 +266,11 @@ def graph_on(n_server: int) -> TaskGraph:
         (("networks", 0, "links", 0), [0, 0, 1]),
         (("networks", 0, "rings"), [[4, [[2]]]]),
         (("networks", 0, "link_bandwidth"), 0.0),
-        (("current", "network"), 7),
+        (("current", "network"), 10**6),
+        (("schedule", "at"), -1),
+        (("schedule", "round"), 0.5),
+        (("schedule", "credit"), ["much"]),
+        (("schedule", "pool", 0, "network"), 10**6),
         (("best", "directions"), [3]),
     ],
 )
