@@ -14,6 +14,7 @@ from flexnet.network.network import Network, connect
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
+from flexnet.search.portfolio import STAGES
 from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
@@ -21,6 +22,7 @@ __all__ = ["checkpoint_json", "restore"]
 VERSION = 2
 
 _PLANS_OF_SCHEDULE = ("pool", "entrants", "results")
+_MOST_ROUNDS = 40  # each is twice as long as the one before
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale")
 
 
@@ -120,6 +122,15 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         raise ValueError("a schedule counts with whole numbers from 0")
     plans = {name: tuple(_plan(item, networks) for item in document[name]) for name in _PLANS_OF_SCHEDULE}
     counts = {name: document[name] for name in _COUNTS_OF_SCHEDULE}
+    begun = bool(plans["entrants"])
+    if (
+        not plans["pool"]
+        or counts["round"] > _MOST_ROUNDS
+        or counts["stage"] >= (len(STAGES) if begun else 1)
+        or counts["slot"] >= (len(plans["entrants"]) if begun else 1)
+        or (counts["at"] > 0) != (document["slot_best"] is not None)
+    ):
+        raise ValueError("a schedule that no search comes to")
     return Schedule(
         pending=tuple(map(_strategy, document["pending"])),
         pool=plans["pool"],
