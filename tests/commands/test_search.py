@@ -266,17 +266,65 @@ def test_a_replaced_run_leaves_no_plan_behind(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_is_not_asked_for_is_said_before_the_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert search() == 0
+    assert main([*SEARCH, "--method", "mcmc"]) == 0
     warnings = capsys.readouterr().err
     assert "--search-budget is not given, so one proposal is made" in warnings
     assert "the plan will be printed and not kept; -o DIR keeps it" in warnings
     for place in (("-o", "run"), ("--export", "s.txt"), ("--taskgraph", "t.fbuf")):
         assert search("--budget", "0", place[0], str(tmp_path / place[1])) == 0
         assert capsys.readouterr().err == ""
+    assert main([*SEARCH, "--semantics", "original", "-o", str(tmp_path / "original")]) == 0
+    assert "--search-budget is not given, so one proposal is made" in capsys.readouterr().err
     assert search("--semantics", "original", "--node-degree", "3") == 2
     assert capsys.readouterr().err.count("\n") == 1  # an error comes alone
     assert search("--budget", "0", "--overwrite") == 0
     assert "--overwrite has no effect without -o DIR" in capsys.readouterr().err
+
+
+def test_a_portfolio_without_a_limit_ends_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flexnet.search.portfolio.FIRST_SLOT", 2)
+    assert main([*SEARCH, "-o", str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "; until nothing is gained, seed 0\n" in printed.out
+    assert re.search(r"^64: current \S+ ms, best \S+ ms, \d+ proposals/s$", printed.out, re.MULTILINE)
+    assert run_json(tmp_path)["status"] == "finished"
+
+
+def test_a_time_ends_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SEARCH, "--time", "1", "-o", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "; 1 s, seed 0\n" in printed.out
+    record = run_json(tmp_path / "run")
+    assert record["status"] == "finished"
+    assert record["search_s"] >= 1.0  # type: ignore[operator]
+    made = record["iterations"]
+    capsys.readouterr()
+    assert main(["search", "--resume", str(tmp_path / "run"), "--time", "0.1"]) == 0  # so many seconds more
+    assert run_json(tmp_path / "run")["iterations"] > made  # type: ignore[operator]
+
+
+def test_jobs_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flexnet.search.jobs.LONGEST_TURN", 10)
+    flags = ("--jobs", "2", "--budget", "200")
+    shown = Display.show
+
+    def show(self: Display, iteration: int, *rest: float) -> None:
+        shown(self, iteration, *rest)
+        if iteration > 100:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Display, "show", show)
+        assert search(*flags, "-o", str(tmp_path / "stopped")) == 130
+    assert main(["search", "--resume", str(tmp_path / "stopped")]) == 0
+    assert search(*flags, "-o", str(tmp_path / "whole")) == 0
+    assert run_json(tmp_path / "whole")["iterations"] == 201
+    for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
+        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 def test_a_strategy_tells_where_its_times_are_from(tmp_path: Path) -> None:
@@ -438,7 +486,7 @@ def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(Display, "show", show)
         patch.setattr("flexnet.commands.search.CHECKPOINT_S", 0.0)
-        assert main([*flags, "--budget", "99", "-o", str(tmp_path / "whole")]) == 0
+        assert main([*flags, "--method", "mcmc", "--budget", "99", "-o", str(tmp_path / "whole")]) == 0
     assert {document["status"] for document in seen} == {"running"}
     found = run_json(tmp_path / "whole")
     assert {document["initial_ms"] for document in seen} == {found["initial_ms"]}

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
@@ -14,9 +16,10 @@ from flexnet.files import sha256_of
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem
-from flexnet.plan.strategy import Config, configs_of, make_strategy, order_configs
+from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, order_configs
 from flexnet.plan.strategy_file import read_strategy
 from flexnet.search.checkpoint import restore
+from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepare import Prepared
 from flexnet.search.state import State
 
@@ -135,24 +138,49 @@ def _is_of(network: Network, cluster: Cluster) -> bool:
 
 def _fits(ready: Prepared, state: State) -> bool:
     """Whether a state is one of this search: kernels would read past their arrays with another's."""
+    jobs, portfolio = ready.settings.jobs, isinstance(ready.search, Portfolio)
+    if len(state.chains) not in (0, jobs if jobs > 1 else 0) or any(chain.chains for chain, _ in state.chains):
+        return False
+    for one in (state, *(chain for chain, _ in state.chains)):
+        if (one.schedule is not None) != portfolio or not _fits_alone(ready, one):
+            return False
+    return True
+
+
+def _fits_alone(ready: Prepared, state: State) -> bool:
+    """Whether a state is one of this search, whatever its chains are."""
     problem = ready.problem
-    n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
     counts = (state.iteration, state.last_reset, state.topology_unchanged)
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         return False
-    for plan in (state.current, state.best, *state.elite):
-        choice, devices = plan.strategy
-        if choice.shape != (n_op,) or devices.shape != (n_op, n_server) or not isinstance(plan.seconds, float):
+    plans, pending = [state.current, state.best, *state.elite], list[Strategy]()
+    if (schedule := state.schedule) is not None:
+        if len(schedule.credit) != len(ready.search.moves.moves) or min(schedule.credit) < 0:
             return False
-        if any(not 0 <= c < len(options) for c, options in zip(choice, problem.candidates, strict=True)):
+        plans += [*schedule.pool, *schedule.entrants, *schedule.results]
+        plans += [] if schedule.slot_best is None else [schedule.slot_best]
+        pending += schedule.pending
+    if not all(_is_strategy(problem, strategy) for strategy in (*(plan.strategy for plan in plans), *pending)):
+        return False
+    for plan in plans:
+        if not isinstance(plan.seconds, float):
             return False
         if not all(_is_of(network, problem.cluster) for network in (plan.network, state.network)):
-            return False
-        try:
-            make_strategy(problem, configs_of(problem, plan.strategy))
-        except FlexNetError:
             return False
         n_group = len(ready.search.pricer.tasks(plan.strategy).group_ptr) - 1
         if plan.directions is not None and plan.directions.shape != (n_group,):
             return False
     return True
+
+
+def _is_strategy(problem: Problem, strategy: Strategy) -> bool:
+    """Whether a strategy is one for a problem."""
+    n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
+    if strategy.choice.shape != (n_op,) or strategy.devices.shape != (n_op, n_server):
+        return False
+    if any(not 0 <= c < len(options) for c, options in zip(strategy.choice, problem.candidates, strict=True)):
+        return False
+    try:
+        return np.array_equal(make_strategy(problem, configs_of(problem, strategy)).devices, strategy.devices)
+    except FlexNetError:
+        return False

@@ -50,7 +50,7 @@ def test_a_file_has_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     display.clear()
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["120", "140", "160", "180", "200"]
-    assert lines[0] == "120 of 200: current 1.000 ms, best 1.000 ms, 10 proposals/s, 8 s left"
+    assert lines[0] == "120 of 200: current 1.000 ms, best 1.000 ms, 10 proposals/s, 8.0 s left"
 
 
 def test_a_file_has_ten_lines_of_a_search_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_a_file_has_ten_lines_of_a_search_in_seconds(capsys: pytest.CaptureFixtu
         display.show(i, 0.001, 0.001, at(i, float("inf"), i / 100, limit=5.0))
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [f"{n}:" for n in range(50, 501, 50)]
-    assert lines[0] == "50: current 1.000 ms, best 1.000 ms, 100 proposals/s, 5 s left"
+    assert lines[0] == "50: current 1.000 ms, best 1.000 ms, 100 proposals/s, 4.5 s left"
 
 
 def test_a_search_without_end_has_a_line_whenever_proposals_have_doubled(capsys: pytest.CaptureFixture[str]) -> None:

@@ -404,6 +404,12 @@ CHECKPOINTS: dict[str, tuple[Callable[[Document], object], str]] = {
     "another bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e9), "is not of the run"),
     "endless bandwidth": (lambda d: d["networks"][0].update(link_bandwidth=1e308), "above 0 and below 1e+200"),
     "another latency": (lambda d: d["networks"][-1].update(latency=1.0), "is not of the run"),
+    "pool of another model": (lambda d: d["schedule"]["pool"][0]["choice"].pop(), "is not of the run"),
+    "start of another model": (lambda d: d["schedule"]["pending"][0]["choice"].__setitem__(0, 99), "is not of the run"),
+    "start on no server": (lambda d: d["schedule"]["pending"][0]["devices"][0].__setitem__(0, 4), "is not of the run"),
+    "no schedule": (lambda d: d.update(schedule=None), "is not of the run"),
+    "other moves": (lambda d: d["schedule"]["credit"].pop(), "is not of the run"),
+    "a chain too many": (lambda d: d["chains"].append({**d, "chains": []}), "is not of the run"),
     "directions of nothing": (lambda d: d["best"].update(directions=[1]), "is not of the run"),
 }
 
