@@ -163,8 +163,6 @@ def _fits_alone(ready: Prepared, state: State) -> bool:
     if not all(_is_strategy(problem, strategy) for strategy in (*(plan.strategy for plan in plans), *pending)):
         return False
     for plan in plans:
-        if not isinstance(plan.seconds, float):
-            return False
         if not all(_is_of(network, problem.cluster) for network in (plan.network, state.network)):
             return False
         n_group = len(ready.search.pricer.tasks(plan.strategy).group_ptr) - 1
