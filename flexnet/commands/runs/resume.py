@@ -113,7 +113,7 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     Raises
     ------
     FlexNetError
-        If a flag other than ``--search-budget`` differs, or the recorded flags are not valid.
+        If a flag other than ``--search-budget`` and ``--time`` differs, or the recorded flags are not valid.
     """
     old = parse_search(earlier.arguments)
     if old.model is None:
@@ -171,5 +171,5 @@ def _differs(flag: str, text: str, old: str | None, earlier: Earlier) -> FlexNet
     was = "was not given" if old is None else f'was "{old}"'
     now = f'"{text}"' if text else "given"
     return FlexNetError(
-        f"{flag} is {now}, but {was} when {earlier.source} was written; only --search-budget may differ"
+        f"{flag} is {now}, but {was} when {earlier.source} was written; only --search-budget and --time may differ"
     )

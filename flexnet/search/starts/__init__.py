@@ -1,8 +1,8 @@
 """Starts: where a search begins.
 
 Contract: `start`; every start is a file of its own and a line below.  What comes in is a problem, laid out for moves,
-and the topology family; what goes out are strategies, of which the search prices all and begins with the fastest, and
-with some a lower bound.  May import `exact`, `network`, `plan` and what lies below them.
+and the topology family; what goes out are strategies, all of which the search prices.  May import `exact`, `network`,
+`plan` and what lies below them.
 """
 
 from typing import TYPE_CHECKING
