@@ -43,7 +43,7 @@ def pack_cycles(links: Links, random: Random) -> tuple[Cycle, ...]:
     Examples
     --------
     >>> pack_cycles(1 - np.eye(5, dtype=np.int64), Random(0))
-    ((0, 1, 2, 4, 3), (0, 2, 3, 1, 4))
+    ((0, 1, 3, 2, 4), (0, 2, 1, 4, 3))
     """
     n = len(links)
     if n < 3:

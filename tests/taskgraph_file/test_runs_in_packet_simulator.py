@@ -48,8 +48,8 @@ def write(model: str, semantics: str, directory: Path) -> list[tuple[str, Path]]
     files = []
     for topology in TOPOLOGIES:
         flags = {"strided": True, "propagation": True, "parameter_parallel": channels}
-        ready = prepare(problem, Settings(topology, 1000, alpha=0.0, seed=1, **flags))
-        plan = drive(ready.search, ready.rng, ready.state, 9).state.current
+        ready = prepare(problem, Settings(topology, 1000, method="mcmc", alpha=0.0, seed=1, **flags))
+        plan = drive(ready.search, ready.rng, ready.state, 19).state.current
         timeline = ready.search.pricer.exact(plan.strategy, plan.network, plan.directions)
         path = directory / f"{model}.{topology}.{semantics}.fbuf"
         write_taskgraph(

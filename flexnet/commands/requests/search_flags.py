@@ -164,7 +164,7 @@ SEARCH_FLAGS = [
     ),
     Flag(
         ["start", "--start"],
-        type=Name((ALL_STARTS, *STARTS)),
+        type=Name(lambda: (ALL_STARTS, *STARTS)),
         default=ALL_STARTS,
         metavar="NAME",
         help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
