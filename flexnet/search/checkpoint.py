@@ -20,7 +20,7 @@ __all__ = ["checkpoint_json", "restore"]
 
 VERSION = 2
 
-_PLANS_OF_SCHEDULE = ("pool", "entrants", "results")
+_PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale")
 
 
@@ -122,6 +122,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
     return Schedule(
         pending=tuple(map(_strategy, document["pending"])),
         pool=plans["pool"],
+        starts=plans["starts"],
         entrants=plans["entrants"],
         results=plans["results"],
         round=counts["round"],
