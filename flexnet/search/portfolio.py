@@ -24,7 +24,7 @@ from flexnet.search.state import Info, Schedule, State
 
 __all__ = ["Portfolio"]
 
-FIRST_SLOT = 200  # proposals of the first slot of the first round
+FIRST_SLOT = 300  # proposals of the first slot of the first round
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
