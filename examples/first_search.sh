@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's first command: sets flexnet up if need be, then searches strategy and network of a DLRM on 16 servers.
+# The README's first command: sets flexnet up if need be, then searches strategy and network of VGG-16 on 16 servers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,14 +17,8 @@ if ! "$venv/bin/python" -P -c 'import flexnet.commands.search' 2>/dev/null; then
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
 fi
 
-tables=10000000-10000000-10000000-10000000-10000000-10000000-10000000-10000000
-bottom=1024-1024-1024-1024-1024-1024-1024-1024
-top=2048-2048-2048-2048-2048-2048-2048-2048
-
 echo "searching (the first time, compiling takes about half a minute)"
-exec "$venv/bin/python" -P -m flexnet search dlrm \
-    --embedding-bag-size 100 --arch-sparse-feature-size 256 --arch-embedding-size "$tables-$tables" \
-    --arch-mlp-bot "$bottom" --arch-mlp-top "$top-$top-1" \
-    --batch-size 16384 --nsimnode 16 --big-gpu 4 --mfile measurements/roofline-a100/dlrm16.json \
-    --topology topoopt --node-degree 4 --interface-bandwidth 100 --network-latency 1 --inter-gpu-bandwidth 200 \
-    --net-opt 1 --enable-propagation --search-budget 5000 --seed 0 -o runs/dlrm16 --overwrite
+exec "$venv/bin/python" -P -m flexnet search vgg \
+    --batch-size 4096 --nsimnode 16 --big-gpu 4 --mfile measurements/roofline-a100/vgg16.json \
+    --topology topoopt --node-degree 4 --interface-bandwidth 25 --network-latency 1 --inter-gpu-bandwidth 200 \
+    --search-budget 5000 --seed 0 -o runs/vgg16 --overwrite

@@ -21,8 +21,8 @@ __all__ = ["checkpoint_json", "restore"]
 
 VERSION = 2
 
-_PLANS_OF_SCHEDULE = ("pool", "entrants", "results")
-_MOST_ROUNDS = 40  # each is twice as long as the one before
+_PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
+_MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale")
 
 
@@ -125,6 +125,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
     begun = bool(plans["entrants"])
     if (
         not plans["pool"]
+        or not plans["starts"]
         or counts["round"] > _MOST_ROUNDS
         or counts["stage"] >= (len(STAGES) if begun else 1)
         or counts["slot"] >= (len(plans["entrants"]) if begun else 1)
@@ -134,6 +135,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
     return Schedule(
         pending=tuple(map(_strategy, document["pending"])),
         pool=plans["pool"],
+        starts=plans["starts"],
         entrants=plans["entrants"],
         results=plans["results"],
         round=counts["round"],

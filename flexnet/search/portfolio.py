@@ -2,10 +2,12 @@
 
 First every start is priced, on a network built for it.  Then come rounds.  A round anneals from the best plan and
 three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for
-twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool, and the next
-round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a
-minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the
-chain of proposals does not depend on how long the search may take, so one that goes on longer never finds a worse plan.
+twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool.  A round that
+follows one without gain begins with starts alone, and hotter, or the search would go round and round in one valley;
+every second round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a
+millisecond as of a minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of
+the one generator: the chain of proposals does not depend on how long the search may take, so one that goes on longer
+never finds a worse plan.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ __all__ = ["Portfolio"]
 FIRST_SLOT = 300  # proposals of the first slot of the first round
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
+FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
 REBUILT = 0.5  # of the proposals are priced on a network of their own too
 REWIRED = 0.25  # of the proposals change the network and not the strategy
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
@@ -57,7 +60,7 @@ class Portfolio:
         price = self.pricer.price(rng, strategy, network)
         first = Candidate(strategy, network, price.seconds, price.directions)
         elite = (first,) if self.pricer.second_look else ()
-        schedule = Schedule(others, (first,), credit=(1.0,) * len(self.moves.moves))
+        schedule = Schedule(others, (first,), (first,), credit=(1.0,) * len(self.moves.moves))
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
     def over(self, state: State) -> bool:
@@ -109,8 +112,10 @@ class Portfolio:
             pool = _pooled(pool, plan)
             best = plan if plan.seconds < best.seconds else best
             elite = with_candidate(elite, plan) if self.pricer.second_look else elite
-        before = schedule.before if schedule.entrants else pool[0].seconds
-        return replace(state, best=best, elite=elite, schedule=replace(schedule, pool=pool, before=before))
+        schedule = replace(schedule, pool=pool)
+        if not schedule.entrants and not schedule.round:  # they are starts
+            schedule = replace(schedule, starts=pool, before=pool[0].seconds)
+        return replace(state, best=best, elite=elite, schedule=schedule)
 
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
@@ -121,7 +126,7 @@ class Portfolio:
         plan = Candidate(strategy, network, price.seconds, price.directions)
         improved = price.exact and plan.seconds < state.best.seconds
         if price.exact:
-            schedule = replace(schedule, pool=_pooled(schedule.pool, plan))
+            schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
         schedule = replace(schedule, pending=tuple(pending), before=schedule.pool[0].seconds)
         if price.exact and self.pricer.second_look:
             state = replace(state, elite=with_candidate(state.elite, plan))
@@ -187,18 +192,18 @@ def _temperature(schedule: Schedule) -> float:
 
 
 def _slot_length(round_: int, length: int) -> int:
-    return FIRST_SLOT * length << round_
+    return FIRST_SLOT * length << round_ // 2
 
 
 def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
-    """Begin a round: the best plan of the pool, and others, the faster the likelier."""
-    pool = schedule.pool
+    """Begin a round with the best plan and others, or after one without gain with starts; the faster the likelier."""
+    pool = schedule.starts if schedule.stale else schedule.pool
     n = min(STAGES[0][0], len(pool))
-    weights = np.array([(plan.seconds / pool[0].seconds) ** -8 for plan in pool[1:]])
-    others: list[int] = []
-    if n > 1:
-        others = sorted((rng.choice(len(pool) - 1, n - 1, replace=False, p=weights / weights.sum()) + 1).tolist())
-    return replace(schedule, entrants=(pool[0], *(pool[i] for i in others)))
+    weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
+    if not schedule.stale:
+        weights[0] = np.inf  # is there for sure
+    order = np.argsort(rng.exponential(size=len(pool)) / weights)
+    return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
 
 
 def _after_proposal(schedule: Schedule, best: Candidate) -> Schedule:

@@ -273,7 +273,7 @@ def _changed(plan: Plan, space: MoveSpace) -> tuple[tuple[Operator, Config], ...
     return tuple(
         (op, config)
         for op, config, other in zip(problem.graph.operators, configs, parallel, strict=True)
-        if config != other
+        if config.degrees != other.degrees or set(config.devices) != set(other.devices)
     )
 
 

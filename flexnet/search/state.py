@@ -20,8 +20,8 @@ class Schedule:
     ----------
     pending : tuple of Strategy
         Starts that are still to be priced.
-    pool : tuple of Candidate
-        Plans that are annealed from, fastest first.
+    pool, starts : tuple of Candidate
+        Plans that are annealed from, fastest first: all, and starts alone.
     round, stage, slot, at : int
         Rounds that are over; stages of this one, slots of this stage, and proposals of this slot.
     entrants : tuple of Candidate
@@ -40,6 +40,7 @@ class Schedule:
 
     pending: tuple[Strategy, ...]
     pool: tuple[Candidate, ...] = ()
+    starts: tuple[Candidate, ...] = ()
     round: int = 0
     stage: int = 0
     slot: int = 0

@@ -73,7 +73,7 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
     assert state.network is state.current.network
     for name in ("round", "stage", "slot", "at", "stale", "before", "credit"):
         assert getattr(state.schedule, name) == getattr(stopped, name)
-    for name in ("pending", "pool", "entrants", "results"):
+    for name in ("pending", "pool", "starts", "entrants", "results"):
         assert len(getattr(state.schedule, name)) == len(getattr(stopped, name))
     resumed = drive(again.search, again.rng, state, 420).state
     assert resumed.schedule.round > 0
@@ -273,6 +273,7 @@ def graph_on(n_server: int) -> TaskGraph:
         (("schedule", "stage"), 3),
         (("schedule", "slot"), 4),
         (("schedule", "pool"), []),
+        (("schedule", "starts"), []),
         (("schedule", "at"), 1),
         (("schedule", "credit"), ["much"]),
         (("schedule", "pool", 0, "network"), 10**6),

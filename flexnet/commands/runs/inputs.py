@@ -157,7 +157,7 @@ def _fits_alone(ready: Prepared, state: State) -> bool:
     if (schedule := state.schedule) is not None:
         if len(schedule.credit) != len(ready.search.moves.moves) or min(schedule.credit) < 0:
             return False
-        plans += [*schedule.pool, *schedule.entrants, *schedule.results]
+        plans += [*schedule.pool, *schedule.starts, *schedule.entrants, *schedule.results]
         plans += [] if schedule.slot_best is None else [schedule.slot_best]
         pending += schedule.pending
     if not all(_is_strategy(problem, strategy) for strategy in (*(plan.strategy for plan in plans), *pending)):
