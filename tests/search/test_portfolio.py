@@ -130,6 +130,24 @@ def test_plans_take_what_they_are_said_to_take(topology, short_rounds):
     assert {(0, 0, 0), (0, 0, 3), (0, 1, 0), (0, 1, 1), (0, 2, 0), (1, 0, 0)} <= slots
 
 
+def test_a_round_begins_with_the_best_or_with_starts_after_one_without_gain(short_rounds):
+    ready = prepared("fattree")
+    state, seen = ready.state, set()
+    for _ in range(3000):
+        before = state.schedule
+        state, _ = ready.search.step(ready.rng, state)
+        entrants = state.schedule.entrants
+        if before.pending or before.entrants:
+            continue
+        pool = before.starts if before.stale else before.pool
+        assert 1 <= len(entrants) == min(4, len(pool))
+        assert all(any(one is plan for plan in pool) for one in entrants)
+        assert len({id(one) for one in entrants}) == len(entrants)
+        assert before.stale or entrants[0] is pool[0]
+        seen.add(bool(before.stale))
+    assert seen == {True, False}
+
+
 @pytest.mark.parametrize(("topology", "n_server"), [("topoopt", 4), ("fattree", 2), ("fc", 1)])
 def test_without_a_limit_it_ends_when_some_rounds_gain_nothing(topology, n_server, short_rounds):
     problem = problem_of(mlp(2), Cluster(n_server, link_bandwidth=2e6, degree=2))
