@@ -130,6 +130,36 @@ def test_plans_take_what_they_are_said_to_take(topology, short_rounds):
     assert {(0, 0, 0), (0, 0, 3), (0, 1, 0), (0, 1, 1), (0, 2, 0), (1, 0, 0)} <= slots
 
 
+def test_of_every_slot_the_best_goes_on(short_rounds):
+    """To the next stage the faster ones, and to the pool all."""
+    ready = prepared("fattree")
+    state, of_slot, of_stage, stages = ready.state, [], [], 0
+    for _ in range(1500):
+        before = state.schedule
+        state, _ = ready.search.step(ready.rng, state)
+        schedule = state.schedule
+        if before.pending:
+            continue
+        if before.at == 0:
+            of_slot = [before.entrants[before.slot].seconds] if before.entrants else [schedule.slot_best.seconds]
+        of_slot.append(state.current.seconds)
+        if schedule.at > 0:
+            assert schedule.slot_best.seconds == min(of_slot)
+            continue
+        of_stage.append(min(of_slot))
+        if schedule.results:
+            assert [plan.seconds for plan in schedule.results] == of_stage
+            continue
+        pool = [plan.seconds for plan in schedule.pool]
+        for seconds in of_stage:
+            assert seconds >= pool[-1] or any(abs(seconds - other) <= 1e-6 * seconds for other in pool)
+        if schedule.entrants:
+            assert [plan.seconds for plan in schedule.entrants] == sorted(of_stage)[: len(schedule.entrants)]
+        stages += 1
+        of_stage = []
+    assert stages > 6
+
+
 def test_a_round_begins_with_the_best_or_with_starts_after_one_without_gain(short_rounds):
     ready = prepared("fattree")
     state, seen = ready.state, set()
