@@ -1,9 +1,9 @@
-"""Speed and quality of the search beside the original's, on the published measurements.
+"""Speed of the original's method beside the original's, on the published measurements.
 
-    python benchmarks/search.py --data DIR [--quality] [--only dlrm16.topoopt]
+    python benchmarks/search.py --data DIR [--only dlrm16.topoopt]
 
-DIR holds ``measurements/`` and ``expected.json`` (what the original computes and how fast).  Speed: CPU seconds of a
-proposal, one process, kernels warm, median of five runs.  Quality: best time of 5000 proposals, seeds 0 to 4.
+DIR holds ``measurements/`` and ``expected.json`` (what the original computes and how fast).  CPU seconds of a proposal,
+one process, kernels warm, median of five runs.
 """
 
 import argparse
@@ -31,7 +31,9 @@ def prepared(data: Path, model: str, topology: str, semantics: str, budget: int,
         published.n_server, published.big_gpu, gbps_to_bytes_per_s(200), gbps_to_bytes_per_s(100), us_to_s(1), 4
     )
     problem = make_problem(published.build(), table, cluster, PRESETS[semantics])
-    settings = Settings(topology, budget, seed=seed, strided=True, propagation=True, segment_bytes=segment)
+    settings = Settings(
+        topology, budget, seed=seed, strided=True, propagation=True, segment_bytes=segment, method="mcmc"
+    )
     return prepare(problem, settings)
 
 
@@ -47,42 +49,23 @@ def speed(data: Path, run: dict, semantics: str, segment: int) -> float:
     return statistics.median(rates[1:])
 
 
-def quality(data: Path, run: dict, semantics: str) -> list[float]:
-    """Best times in ms of 5000 proposals, seeds 0 to 4."""
-    best = []
-    for seed in range(5):
-        ready = prepared(data, run["model"], run["topology"], semantics, 5000, seed, 0)
-        outcome = drive(ready.search, ready.rng, ready.state, 5000)
-        best.append(ready.exact(outcome.state).seconds * 1e3)
-    return best
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--semantics", choices=sorted(PRESETS), default="original")
     parser.add_argument("--segment-bytes", type=int, default=0)
-    parser.add_argument("--quality", action="store_true")
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     runs = json.loads((args.data / "expected.json").read_text())["original_search"]["runs"]
     seen = set()
     for run in runs:
         name = f"{run['model']}.{run['topology']}"
-        if args.only not in name or name in seen or (args.quality and run["budget"] != 5000):
+        if args.only not in name or name in seen:
             continue
         seen.add(name)
-        if args.quality:
-            best = quality(args.data, run, args.semantics)
-            theirs = run["best"]
-            median = statistics.median(best)
-            shown = " ".join(f"{b:.3f}" for b in best)
-            change = median / theirs - 1
-            print(f"{name:22} ours {median:9.3f} ms (seeds: {shown})  original {theirs:9.3f} ms  {change:+.2%}")
-        else:
-            rate = speed(args.data, run, args.semantics, args.segment_bytes)
-            theirs = run["proposals_per_cpu_s"]
-            print(f"{name:22} {rate:9.1f} proposals/CPU s  original {theirs:7.2f}  {rate / theirs:6.1f}x", flush=True)
+        rate = speed(args.data, run, args.semantics, args.segment_bytes)
+        theirs = run["proposals_per_cpu_s"]
+        print(f"{name:22} {rate:9.1f} proposals/CPU s  original {theirs:7.2f}  {rate / theirs:6.1f}x", flush=True)
 
 
 if __name__ == "__main__":

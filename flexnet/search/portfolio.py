@@ -27,6 +27,7 @@ __all__ = ["Portfolio"]
 FIRST_SLOT = 300  # proposals of the first slot of the first round
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
+HOPELESS = 3.0  # a start that takes so many times the best is not annealed from
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
 REBUILT = 0.5  # of the proposals are priced on a network of their own too
 REWIRED = 0.25  # of the proposals change the network and not the strategy
@@ -122,7 +123,7 @@ class Portfolio:
         network = state.network
         if self.networks is not None:
             network = self.networks.rebuild(rng, self.pricer.demand(strategy))
-        price = self.pricer.price(rng, strategy, network)
+        price = self.pricer.price(rng, strategy, network, HOPELESS * state.best.seconds)
         plan = Candidate(strategy, network, price.seconds, price.directions)
         improved = price.exact and plan.seconds < state.best.seconds
         if price.exact:
