@@ -17,9 +17,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
-from flexnet import __version__
 from flexnet.cost.estimate import complete_table
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.plan.cluster import Cluster
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--large-seconds", type=float, default=300.0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--version", default=__version__)
+    parser.add_argument("--version", default=version("flexnet"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--ablation", action="store_true")
     args = parser.parse_args()
