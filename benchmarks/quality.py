@@ -143,14 +143,14 @@ def report(name: str, runs: list[Run]) -> str:
 def rows(results: Mapping[str, Mapping[str, list[Mapping[str, float]]]]) -> Iterator[str]:
     """The table of QUALITY.md: a column for each version, oldest first."""
     versions = list(results)
-    names = list(dict.fromkeys(name for version in versions for name in results[version]))
+    names = list(dict.fromkeys(name for each in versions for name in results[each]))
     yield "| case | start | bound | " + " | ".join(versions) + " |"
     yield "|---|--:|--:|" + "--:|" * len(versions)
     for name in names:
-        known = [run for version in versions for run in results[version].get(name, [])]
+        known = [run for each in versions for run in results[each].get(name, [])]
         cells = []
-        for version in versions:
-            runs = results[version].get(name)
+        for each in versions:
+            runs = results[each].get(name)
             if not runs:
                 cells.append("-")
                 continue
