@@ -36,8 +36,8 @@ def slow_problem() -> Problem:
     return problem_of(tower(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2))
 
 
-def prepared(topology: str = "topoopt", budget: int | None = 0, **more: object) -> Prepared:
-    return prepare(slow_problem(), Settings(topology, budget, seed=5, **more))
+def prepared(topology: str = "topoopt", budget: int | None = 0, seed: int = 5, **more: object) -> Prepared:
+    return prepare(slow_problem(), Settings(topology, budget, seed=seed, **more))
 
 
 def annealed(ready: Prepared, n: int) -> list[tuple[object, ...]]:
@@ -54,15 +54,16 @@ def short_rounds(monkeypatch):
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_same_seed_same_bits(topology, short_rounds):
+def test_same_seed_same_bits_and_other_seeds_others(topology, short_rounds):
     documents = []
-    for _ in range(2):
-        ready = prepared(topology, 400)
+    for seed in (5, 5, 6):
+        ready = prepared(topology, 400, seed)
         assert isinstance(ready.search, Portfolio)
         state = drive(ready.search, ready.rng, ready.state, 400).state
         assert state.schedule.round > 0
         documents.append(checkpoint_json(state, ready.rng))
-    assert documents[0] == documents[1]
+    assert documents[0] == documents[1] != documents[2]
+    assert annealed(prepared(topology, 400), 200) != annealed(prepared(topology, 400, 6), 200)
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
