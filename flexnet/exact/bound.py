@@ -29,7 +29,8 @@ __all__ = ["SECONDS", "LowerBound", "lower_bound"]
 Floats = npt.NDArray[np.float64]
 
 ROUNDS = 120
-SECONDS = 6.0
+SECONDS = float("inf")
+MOST_WORK = 1e10  # operations of elimination after which no other round begins, some 10 s; the same on any machine
 CLOSE = 4e-3  # stop where the bound is so near what terms and strategies so far allow
 ROUNDING = 1e-9  # sums are in another order than the simulator's
 PATIENCE = 16  # rounds without an improvement by a tenth of that
@@ -64,7 +65,8 @@ def lower_bound(
     rounds : int
         Strategies to solve for at most.
     seconds : float
-        To stop after; the bound depends on it only where this comes before the other ends.
+        To stop after, if not before; the bound depends on it only where this comes before the other ends, which are
+        the same on any machine.
     """
     began = perf_counter()
     n_server = problem.cluster.n_server
@@ -79,9 +81,10 @@ def lower_bound(
     best, best_weights, best_terms = 0.0, np.zeros(0), list(terms)
     weights = np.array([0.5, 0.5])
     tried: set[tuple[int, ...]] = set()
-    last_gain, last_best = 0, 0.0
+    last_gain, last_best, work = 0, 0.0, 0.0
     for number in range(rounds):
         solution = _least(windows, terms, weights)
+        work += float(sum(solution.order.work_of))
         if solution.cost > last_best * (1 + CLOSE / 10):
             last_gain, last_best = number, solution.cost
         if solution.cost > best:
@@ -98,7 +101,7 @@ def lower_bound(
         if number < 5:
             violated += _violated(windows, column, value, known)
         terms += violated
-        if perf_counter() - began > seconds or number >= last_gain + PATIENCE:
+        if perf_counter() - began > seconds or work > MOST_WORK or number >= last_gain + PATIENCE:
             break
         if not violated and value <= best * (1 + CLOSE):
             break

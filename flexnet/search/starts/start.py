@@ -57,7 +57,7 @@ def bound_of(
     terms : Terms, optional
         To find trade-offs in.
     seconds : float
-        To take at most, about; 16 servers need less than the default.
+        To take at most, about; no limit unless given, as a bound that is cut short differs from machine to machine.
     """
     proven = lower_bound(problem, family, seconds=seconds)
     return Bound(proven.seconds, 1.0 / family.server_bandwidth(problem.cluster), proven.terms, terms)
