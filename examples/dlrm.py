@@ -36,7 +36,7 @@ for topology, gbps in (("topoopt", GBPS), ("random", GBPS), ("fattree", GBPS), (
     best[name] = found
 
 found = best["topoopt, 4 x 25 Gbps"]
-print("rings of topoopt over all servers:", *found.topology.rings[N_SERVER])
+print("links of server 0 in topoopt:", *found.topology.links[0].nonzero()[0])
 for name, config in found.plan.configs.items():
     if name.startswith("Embedding"):
         print(f"{name} on server {config.devices[0]}")

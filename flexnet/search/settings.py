@@ -58,7 +58,8 @@ class Settings:
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     moves : Mapping[str, float] or None
-        Shares of the moves in `flexnet.search.moves.MOVES` by name; None for what ``propagation`` says.
+        Shares of the moves in `flexnet.search.moves.MOVES` by name; None for moves of blocks, and by the original's
+        method for what ``propagation`` says.
 
     Raises
     ------
