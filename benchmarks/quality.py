@@ -192,10 +192,11 @@ def main() -> None:
             if args.write and not args.ablation:
                 results.setdefault(args.version, {})[name] = [asdict(run) for run in runs]
                 RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    if args.write:
+    if args.write and not args.ablation:
         page = HERE / "QUALITY.md"
-        head = page.read_text().split("\n| case |")[0] if page.exists() else "# Quality of plans\n"
-        page.write_text(head + "\n" + "\n".join(rows(results)) + "\n")
+        lines = page.read_text().splitlines() if page.exists() else ["# Quality of plans", ""]
+        table = [i for i, line in enumerate(lines) if line.startswith("|")] or [len(lines)]
+        page.write_text("\n".join([*lines[: table[0]], *rows(results), *lines[table[-1] + 1 :]]) + "\n")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def test_every_command_prints_what_is_shown(tmp_path: Path) -> None:
             if shown is not None:
                 assert same(printed) == same(shown["body"]), f"{page.name}: {body}"
     for name in ("run.json", "strategy.json", "taskgraph.fbuf", "checkpoint.json"):
-        assert (directory / "runs" / "dlrm16" / name).is_file()
+        assert (directory / "runs" / "vgg16" / name).is_file()
 
 
 def test_the_second_command_is_what_continuous_integration_runs() -> None:

@@ -39,6 +39,8 @@ class EdgeNeeds:
         All parts together, every byte counted for each link it takes at least.
     covered : bool
         Whether every part of the producer is read, whatever the choices.
+    read : bool
+        Whether every part of the consumer reads something, whatever the choices.
     """
 
     receive: Floats
@@ -47,6 +49,7 @@ class EdgeNeeds:
     send_all: Floats
     total: Floats
     covered: bool
+    read: bool
 
 
 class _Dimension(NamedTuple):
@@ -76,6 +79,8 @@ class Needs:
         Bytes a server that holds a part then sends to all-reduce the weight.
     reduced_total : tuple of float64 (n_choice,)
         Bytes all servers send to all-reduce weights.
+    once, once_total : tuple of float64 (n_choice,)
+        Bytes a server sends, and all servers, to all-reduce those weights that one group holds.
     edges : dict of EdgeNeeds
         By producer and consumer.
     """
@@ -88,6 +93,8 @@ class Needs:
     in_server: tuple[Floats, ...]
     reduced: tuple[Floats, ...]
     reduced_total: tuple[Floats, ...]
+    once: tuple[Floats, ...]
+    once_total: tuple[Floats, ...]
     edges: dict[tuple[int, int], EdgeNeeds]
 
 
@@ -107,7 +114,7 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
     arrays = problem.arrays
     rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
     labels = [_classes(arrays.parts[at], most_choices) for at in rows]
-    values: list[list[Floats]] = [[] for _ in range(8)]
+    values: list[list[Floats]] = [[] for _ in range(10)]
     for op, at in enumerate(rows):
         parts = arrays.parts[at]
         passes = arrays.forward[at], arrays.backward[at]
@@ -135,10 +142,14 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
             needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours)
             tables = (needs.receive, needs.send, needs.receive_all, needs.send_all, needs.total)
             receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
-            known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered)
+            known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered, needs.read)
         edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
-    parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total = map(tuple, values)
-    return Needs(parts_of, forward, backward, forward_work, backward_work, inside, reduced, reduced_total, edges)
+    of_parts, forward, backward, forward_work, backward_work, inside, reduced, of_all, once, all_once = map(
+        tuple, values
+    )
+    return Needs(
+        of_parts, forward, backward, forward_work, backward_work, inside, reduced, of_all, once, all_once, edges
+    )
 
 
 def _distinct(problem: Problem, op: int) -> Ints:
@@ -149,11 +160,15 @@ def _distinct(problem: Problem, op: int) -> Ints:
     return np.array(list(seen.values()), np.int64) + int(problem.arrays.candidate_ptr[op])
 
 
-def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats]:
-    """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate."""
+def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate.
+
+    Then bytes that a server sends, and that all send, of weights that one group holds.
+    """
     arrays = problem.arrays
     weights = range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1])
     inside, sent, total = np.zeros((len(weights), len(at))), np.zeros((len(weights), len(at))), np.zeros(len(at))
+    once, once_total = np.zeros(len(at)), np.zeros(len(at))
     gpus = 0 if arrays.is_whole[op] else problem.cluster.big_gpu
     for i, w in enumerate(weights):
         cut, reduction = arrays.weight_cut[w], arrays.rank[op]
@@ -163,9 +178,11 @@ def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Fl
         size = arrays.weight_bytes[w] // shards
         sent[i] = 2.0 * (members - 1) / members * size
         total += 2.0 * (members - 1) * size * groups
+        once += sent[i] * (groups == 1)
+        once_total += 2.0 * (members - 1) * size * (groups == 1)
         if gpus:
             inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
-    return inside, sent, total
+    return inside, sent, total, once, once_total
 
 
 def _classes(parts: Ints, most: int) -> Ints:
@@ -196,6 +213,7 @@ def _joined(one: EdgeNeeds, other: EdgeNeeds) -> EdgeNeeds:
         one.send_all + other.send_all,
         one.total + other.total,
         one.covered or other.covered,
+        one.read or other.read,
     )
 
 
@@ -217,7 +235,7 @@ def _edge(
     most_read, spread, sent, stays = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
     piece, piece_read, least, least_read = np.ones(shape), np.ones(shape), np.ones(shape), np.ones(shape)
     products = (largest, ratio, lengths, kept, piece, least, most_read, spread, sent, stays, piece_read, least_read)
-    covered = True
+    covered = read = True
     for k in range(rank + 1):
         cuts = np.array([degrees[k if k < rank else -1] for degrees in producer], np.int64)
         of = split[k] if k < rank else -1
@@ -231,6 +249,7 @@ def _edge(
         for product, fact in zip(products, facts, strict=True):
             product *= fact
         covered = covered and bool((along[..., 6] > 0).all())
+        read = read and bool((along[..., 5] > 0).all())
     dims_cut = sorted({dim for dim in split if dim >= 0})
     alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
     parts = np.array([prod(degrees) for degrees in consumer], np.float64)
@@ -246,7 +265,7 @@ def _edge(
         producers = np.array([prod(degrees) for degrees in producer], np.float64)[:, None]
         total = np.maximum(total, parts * _byte_hops(receive, size * piece, neighbours))
         total = np.maximum(total, producers * _byte_hops(send, size * piece_read, neighbours))
-    return EdgeNeeds(receive, send, size * least, send_all, np.maximum(total, 0.0), covered)
+    return EdgeNeeds(receive, send, size * least, send_all, np.maximum(total, 0.0), covered, read)
 
 
 def _byte_hops(bytes_: Floats, each: Floats, neighbours: int) -> Floats:

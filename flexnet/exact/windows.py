@@ -15,7 +15,8 @@ reader is not served before the others; a tail may end with an all-reduce.  So a
 * the same with the bytes of all-reduces and transfers that wait for a and that b waits for, over the bandwidth of all
   servers;
 * a head of a, the compute of what a leads and what feeds k backward, shared out, and then the bytes of the all-reduces
-  of k and of all operators before it: each waits for all parts of its operator, so for all of that compute.
+  of k and of all operators before it: each waits for all parts of its operator, so for all of that compute.  Counted
+  are weights that one group holds; of several groups, each waits for its own members alone.
 
 Besides the mean server there may be one that is looked at: some server with a part of a given operator.  Which other
 operators have a part there is a choice like that of a config, so all this holds of its compute, and of the bytes it
@@ -41,8 +42,9 @@ Bools = npt.NDArray[np.bool_]
 
 FORWARD, BACKWARD, FORWARD_WORK, BACKWARD_WORK, LAST_REDUCE, REDUCED = range(6)  # of an operator
 HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED = range(6, 9)  # of an operator, on the one server
+ONCE_REDUCED, HERE_ONCE_REDUCED = range(9, 11)  # of an operator, of weights that one group holds
 RECEIVE, SEND, TOTAL, HERE_IN, HERE_OUT = range(5)  # of an edge
-OF_OP, OF_EDGE = 9, 5
+OF_OP, OF_EDGE = 11, 5
 
 MOST_PATHS = 16  # told at a time
 
@@ -69,7 +71,7 @@ class Term:
     ----------
     words : str
         What it is.
-    coefficients : float64 (9 * n_op + 5 * n_edge,)
+    coefficients : float64 (11 * n_op + 5 * n_edge,)
         Of what operators need, then of what edges need; the order of `Windows.needs`.
     """
 
@@ -99,7 +101,8 @@ class Windows:
     vertices : tuple of tuple of float64 (n_choice,)
         For every operator, seconds: of a part forward, backward; of all parts over all servers forward, backward; of
         the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; on the one
-        server, of compute forward, backward, and of all-reduces.
+        server, of compute forward, backward, and of all-reduces; of bytes all-reduced by one group each, over all
+        bandwidth, and by the one server.
     edges : tuple of tuple of float64 (n_choice, n_choice)
         For every edge, seconds that any part needs to receive, and to send, and of all bytes over all bandwidth; that
         the one server needs to receive forward, and to send.
@@ -107,7 +110,7 @@ class Windows:
         What the choices of every operator are: a choice of its needs, and whether it has a part on the one server.
     leads, feeds : bool (2 n_op, 2 n_op)
         ``leads[x, y]``: x leads y, or is y; ``feeds[x, y]``: x feeds y, or is y.
-    covered : tuple of bool
+    covered, read : tuple of bool
         Of every edge.
     """
 
@@ -119,6 +122,7 @@ class Windows:
     leads: Bools
     feeds: Bools
     covered: tuple[bool, ...]
+    read: tuple[bool, ...]
 
     def needs(self, choices: Sequence[int]) -> Floats:
         """What a selection needs: seconds of operators, then of edges, as in `Term.coefficients`."""
@@ -159,7 +163,7 @@ class Windows:
             for a, b in _largest(value):
                 found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail, passes)))
             between = (after * work) @ held.T.astype(np.float64)
-            for column in (REDUCED, HERE_REDUCED):
+            for column in (ONCE_REDUCED, HERE_ONCE_REDUCED):
                 value = begin[:, None] + between + (self.feeds[n:, n:] @ of_op[:, column])
                 value[between <= 0] = 0.0
                 for a, k in _largest(value):
@@ -174,7 +178,8 @@ class Windows:
         chains = _Chains(np.zeros(2 * n), np.zeros(2 * n), [-1] * (2 * n), [-1] * (2 * n))
         arcs: list[list[tuple[int, int, float]]] = [[] for _ in range(2 * n)]
         for e, (u, v) in enumerate(self.ends):
-            arcs[v].append((u, e, of_edge[e, RECEIVE]))
+            if self.read[e]:
+                arcs[v].append((u, e, of_edge[e, RECEIVE]))
             if self.covered[e]:
                 arcs[n + u].append((n + v, e, of_edge[e, SEND]))
         for v in range(n):
@@ -187,7 +192,8 @@ class Windows:
         chains = _Chains(np.zeros(2 * n), np.zeros(2 * n), [-1] * (2 * n), [-1] * (2 * n))
         arcs: list[list[tuple[int, int, float]]] = [[] for _ in range(2 * n)]
         for e, (u, v) in enumerate(self.ends):
-            arcs[n + v].append((n + u, e, of_edge[e, RECEIVE]))
+            if self.read[e]:
+                arcs[n + v].append((n + u, e, of_edge[e, RECEIVE]))
             if self.covered[e]:
                 arcs[u].append((v, e, of_edge[e, SEND]))
         for v in range(n):
@@ -233,7 +239,7 @@ class Windows:
         op[:, passes[1]] = between[n:]
         op[:, reduced] = self.feeds[n + k, n:]
         self._add_head(a, head, op, edge)
-        return Term(BARRIER if reduced == REDUCED else BARRIER_HERE, _flat(op, edge))
+        return Term(BARRIER if reduced == ONCE_REDUCED else BARRIER_HERE, _flat(op, edge))
 
     def _bytes(
         self,
@@ -336,30 +342,35 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: in
                 needs.forward[op][at] * marked,
                 needs.backward[op][at] * marked,
                 needs.reduced[op].sum(axis=0)[at] * (time * marked),
+                needs.once_total[op][at] * share,
+                needs.once[op][at] * (time * marked),
             )
         )
     ends = tuple(needs.edges)
     edges = tuple(_edge_tables(e, options[u], options[v], time, share) for (u, v), e in needs.edges.items())
     covered = tuple(e.covered for e in needs.edges.values())
+    read = tuple(e.read for e in needs.edges.values())
     leads, feeds = np.eye(2 * n, dtype=np.bool_), np.eye(2 * n, dtype=np.bool_)
-    arriving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
-    leaving: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
-    for (u, v), whole in zip(ends, covered, strict=True):
-        arriving[v].append((u, whole))
-        leaving[u].append((v, whole))
+    arriving: list[list[tuple[int, bool, bool]]] = [[] for _ in range(n)]
+    leaving: list[list[tuple[int, bool, bool]]] = [[] for _ in range(n)]
+    for (u, v), whole, some in zip(ends, covered, read, strict=True):
+        arriving[v].append((u, whole, some))
+        leaving[u].append((v, whole, some))
     for v in range(n):  # columns: what leads v, or feeds it
-        for u, whole in arriving[v]:
-            leads[:, v] |= leads[:, u]
+        for u, whole, some in arriving[v]:
+            if some:
+                leads[:, v] |= leads[:, u]
             if whole:
                 feeds[:, v] |= feeds[:, u]
     for u in range(n - 1, -1, -1):
         leads[:, n + u] |= leads[:, u]
         feeds[:, n + u] |= feeds[:, u]
-        for v, whole in leaving[u]:
-            feeds[:, n + u] |= feeds[:, n + v]
+        for v, whole, some in leaving[u]:
+            if some:
+                feeds[:, n + u] |= feeds[:, n + v]
             if whole:
                 leads[:, n + u] |= leads[:, n + v]
-    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered)
+    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered, read)
 
 
 def _edge_tables(

@@ -27,6 +27,8 @@ class TopologyFamily(ABC):
     follows_demand : bool
         Whether it is wired for what a strategy asks of it: a search then builds it anew again and again.  Otherwise
         `build` is called once before a search, with no demand.
+    any_links : bool
+        Whether a search may also wire the servers as it likes, with no more links than `interfaces`.
     spreads_flows : bool
         Whether its switches let every flow choose among equal paths (ECMP).  A search prices one route for each pair of
         servers, so it does not offer such a family; replays do.
@@ -34,6 +36,7 @@ class TopologyFamily(ABC):
 
     name: ClassVar[str]
     follows_demand: ClassVar[bool] = False
+    any_links: ClassVar[bool] = False
     spreads_flows: ClassVar[bool] = False
 
     @abstractmethod

@@ -5,7 +5,9 @@ so what comes out depends on the seed and the number of jobs alone.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -76,7 +78,7 @@ def _side_by_side(
     began = time.perf_counter()
     chains = state.chains or _begin(ready, state, n)
     first, improved_at, interrupted = state.iteration, None, False
-    length = turn_length(len(search.pricer.tasks(state.best.strategy).kind))
+    length = turn_length(len(search.pricer.tasks(ready.state.current.strategy).kind))  # the same when resumed
     with _workers(search, n) as pool:
         while state.iteration < total:
             if total == limit and all(search.over(chain) for chain, _ in chains):
@@ -179,6 +181,14 @@ def _start_worker(search: Portfolio) -> None:
     _search = search
     for number in (signal.SIGINT, signal.SIGTERM):  # the first process answers them, and ends the others
         signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that started it is gone, even if that was killed."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _seconds(plan: Candidate) -> float:

@@ -93,21 +93,21 @@ class Networks:
     problem : Problem
     rebuild : callable
         What builds networks of the family for a demand, or gives one whose links stay rings for it.
-    free : bool
-        Whether links may be any within the degree; otherwise they stay, and only routes and rings change.
+    degree : int or None
+        Interfaces of a server, if links may be any; None: they are the family's, and only routes and rings change.
     """
 
     problem: Problem
     rebuild: Rebuild
-    free: bool
+    degree: int | None
 
     def built(self, rng: np.random.Generator, demand: Demand) -> Network:
         """A network for a demand: the family's, or at times one wired for just these groups and pairs."""
         how = rng.random()
-        if not self.free or how < FAMILY:
+        if self.degree is None or how < FAMILY:
             return self.rebuild(rng, demand)
         cluster = self.problem.cluster
-        topology = wire(demand, cluster.degree, rng, regular=how < (1 + FAMILY) / 2)
+        topology = wire(demand, self.degree, rng, regular=how < (1 + FAMILY) / 2)
         routes = routes_for(topology, self.problem.semantics, rng)
         return connect(topology, cluster.link_bandwidth, cluster.latency, routes)
 
@@ -115,8 +115,10 @@ class Networks:
         """The network with rings for those groups of a demand that have none, where rings are explicit."""
         return add_cycles(network, demand.groups, rng) if network.topology.cycles else network
 
+    def can_change(self, network: Network) -> bool:
+        """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""
+        return not network.topology.n_switch and network.topology.speeds is None
+
     def changed(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
         """A network that differs a little; the same if no change was possible."""
-        if network.topology.n_switch or network.topology.speeds is not None:
-            return network
-        return propose_network(rng, network, demand, kinds=None if self.free else {REROUTE: 1.0})
+        return propose_network(rng, network, demand, kinds={REROUTE: 1.0} if self.degree is None else None)

@@ -7,7 +7,7 @@ follows one without gain begins with starts alone, and hotter, or the search wou
 every second round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a
 millisecond as of a minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of
 the one generator: the chain of proposals does not depend on how long the search may take, so one that goes on longer
-never finds a worse plan.
+never finds a plan that is worse by the prices it searches with.
 """
 
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ class Portfolio:
         limit = current.seconds * (1.0 - _temperature(schedule) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt = -1, current, False
         accepted = improved = False
-        if self.networks is not None and rng.random() < REWIRED:
+        if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
             plan = self._rewired(rng, self.networks, current, limit)
             rebuilt = plan is not current
         else:
@@ -158,7 +158,8 @@ class Portfolio:
         plan = Candidate(strategy, network, price.seconds, price.directions)
         if self.networks is None or rng.random() >= REBUILT:
             return plan, False
-        if self.networks.free and plan.seconds > limit and self.pricer.floor(strategy) > limit:
+        degree = self.networks.degree
+        if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
             return plan, False
         own = self.networks.built(rng, demand or self.pricer.demand(strategy))
         price = self.pricer.price(rng, strategy, own, min(limit, plan.seconds))

@@ -174,6 +174,8 @@ class _Layout:
     def chain(self, imported: bool) -> Prepared:
         """The original's method: it begins with the fastest of all strategies of the start."""
         settings, pricer, rng = self.settings, self.pricer, self.rng
+        if settings.budget is None and settings.time is None:
+            raise FlexNetError("method mcmc never ends by itself; give it a budget or a time")
         mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
         name = "data" if settings.start == ALL_STARTS else settings.start
         strategies = [self.first] if imported else [self.first, *map(self._strategy, self._points(name).strategies)]
@@ -207,10 +209,11 @@ class _Layout:
         assert network is not None
         pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
         pricer.set_resolution(first, network)
-        networks = None if rebuild is None else Networks(self.problem, rebuild, self.family.follows_demand)
+        degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
+        networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
         search = Portfolio(mix, pricer, networks)
         state = search.init(rng, first, network, tuple(fitting))
-        name = "imported" if imported else STARTS["data"].name
+        name = "imported" if imported else STARTS["data"].name if first is self.first else "first that fits"
         return self._prepared(search, state, name)
 
     def _networks(self) -> tuple[Network | None, Rebuild | None]:

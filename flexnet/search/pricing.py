@@ -119,8 +119,8 @@ class Pricer:
         seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
-    def floor(self, strategy: Strategy) -> float:
-        """Seconds that no network with a server's interfaces can beat: the busiest server's compute, and its bytes."""
+    def floor(self, strategy: Strategy, degree: int) -> float:
+        """Seconds that no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
         tasks, cluster = self._builder.arrays(strategy), self.problem.cluster
         n = cluster.n_server
         compute, pairs, reduces = (tasks.kind <= BACKWARD, tasks.kind == NOMINAL_COMM, tasks.kind == ALLREDUCE)
@@ -135,7 +135,7 @@ class Pricer:
             float((np.bincount(ends, weights=tasks.bytes[pairs], minlength=n) + ringed).max())
             for ends in (source, target)
         )
-        return max(float(busy.max()), most / (cluster.degree * cluster.link_bandwidth))
+        return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times at full resolution, for what is reported and exported."""

@@ -294,7 +294,7 @@ def test_no_network_is_faster_than_the_floor(seed):
     pricer = Pricer(problem, every_exact=True)
     for _ in range(4):
         strategy = make_strategy(problem, random_configs(rng, problem))
-        floor = pricer.floor(strategy)
+        floor = pricer.floor(strategy, 4)
         demand = pricer.demand(strategy)
         network = networks.rebuild(rng, demand)
         for _ in range(3):
@@ -308,5 +308,5 @@ def test_the_floor_is_reached_where_servers_only_compute():
     pricer = Pricer(problem, every_exact=True)
     alone = make_strategy(problem, [Config((1, 1), (2,))] * 2)
     start = prepare(problem, Settings("fattree"), configs_of(problem, alone)).start
-    assert pricer.floor(alone) == pytest.approx(start.seconds)
-    assert lower_bound(problem, family_of("topoopt", degree=4, semantics=CORRECTED)).seconds <= pricer.floor(alone)
+    assert pricer.floor(alone, 4) == pytest.approx(start.seconds)
+    assert lower_bound(problem, family_of("topoopt", degree=4, semantics=CORRECTED)).seconds <= pricer.floor(alone, 4)

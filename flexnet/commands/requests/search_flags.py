@@ -201,7 +201,7 @@ SEARCH_FLAGS = [
         ["resume", "--resume"],
         type=FilePath(directory=True),
         metavar="DIR",
-        help="go on with a stopped run, with its flags; only --search-budget may differ",
+        help="go on with a stopped run, with its flags; only --search-budget and --time (from then on) may differ",
     ),
 ]
 

@@ -65,8 +65,9 @@ class Earlier:
 
     def repeats(self, request: SearchRequest) -> bool:
         """Whether the run has finished, and another one of its search would come out bit for bit the same."""
-        same_budget = search_request(parse_search(self.arguments)).settings.budget == request.settings.budget
-        timed = request.settings.time is not None
+        settings = search_request(parse_search(self.arguments)).settings
+        same_budget = settings.budget == request.settings.budget
+        timed = settings.time is not None or request.settings.time is not None
         return self.status == "finished" and self.versions == versions() and same_budget and not timed
 
 

@@ -36,6 +36,7 @@ class TopoOpt(TopologyFamily):
 
     name: ClassVar[str] = "topoopt"
     follows_demand: ClassVar[bool] = True
+    any_links: ClassVar[bool] = True
 
     degree: int = 4
     semantics: Semantics = CORRECTED

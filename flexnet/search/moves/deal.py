@@ -1,4 +1,4 @@
-"""All branches alike, dealt out over the servers."""
+"""Branches, dealt out over the servers."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ SHUFFLED = 0.3  # of the proposals
 
 
 class Deal(Move):
-    """Every one of several chains alike is cut over as many servers, the next one over the next servers."""
+    """Every one of several branches is cut over as many servers, the next one over the next servers."""
 
     def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
-        """A strategy with branches dealt out; None if no chains are alike."""
+        """A strategy with branches dealt out; None if there are no branches."""
         blocks = self.space.blocks
         if not blocks.branches:
             return None

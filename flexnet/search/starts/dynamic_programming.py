@@ -1,9 +1,7 @@
 """Strategies that are optimal under additive costs.
 
 Simulated time is not additive, for communication hides behind compute.  So several additive models are solved exactly,
-which differ in how much communication they count; the simulator prices what they find, beside data parallelism, and
-the fastest is the start.  Networks are built with random choices, so the fastest is tried on a few
-(`flexnet.search.prepare`).
+which differ in how much communication they count; the simulator prices what they find, beside data parallelism.
 """
 
 from collections.abc import Iterator

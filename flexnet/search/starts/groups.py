@@ -1,6 +1,6 @@
 """Groups of operators on groups of servers.
 
-Branches alike (towers, tables, heads) are dealt out over disjoint sets of servers, and all other operators are cut over
+Branches (towers that are joined, tables, heads) are dealt out over disjoint sets of servers, and all other operators are cut over
 as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they lie side by
 side, and how many the rest has.
 """
@@ -42,15 +42,15 @@ class Groups(Start):
                 if not whole:
                     blocks.assign(strategy, op, spread(n_server, rest, 0, strided=True), None, rng)
             found.append(strategy)
-        narrow = list(found)
+        ways = [(n, strided) for n in parts for strided in (False, True) if strided or 1 < n < n_server]
+        narrow = found[: -(-MOST // len(ways)) - 1]
         heaviest = sorted(blocks.branches, key=lambda same: -sum(map(len, same)))
         for branches in heaviest:
-            if len(found) + 2 * len(parts) ** 2 > MOST:
+            if len(found) + len(ways) * len(narrow) > MOST:
                 break
-            for n in parts:
-                for strided in (False, True):
-                    for strategy in narrow:
-                        dealt = copy_of(strategy)
-                        deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
-                        found.append(dealt)
+            for n, strided in ways:
+                for strategy in narrow:
+                    dealt = copy_of(strategy)
+                    deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
+                    found.append(dealt)
         return StartPoints(tuple(found))

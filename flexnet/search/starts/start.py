@@ -85,7 +85,7 @@ class Start(ABC):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """Strategies of which, and of data parallelism, the fastest is begun with.
+        """Strategies to begin with beside data parallelism: a portfolio with several, the original's with the fastest.
 
         Parameters
         ----------
