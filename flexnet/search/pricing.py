@@ -120,7 +120,7 @@ class Pricer:
         return Price(seconds, seconds <= limit, directions)
 
     def floor(self, strategy: Strategy, degree: int) -> float:
-        """Seconds that no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
+        """Seconds no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
         tasks, cluster = self._builder.arrays(strategy), self.problem.cluster
         n = cluster.n_server
         compute, pairs, reduces = (tasks.kind <= BACKWARD, tasks.kind == NOMINAL_COMM, tasks.kind == ALLREDUCE)

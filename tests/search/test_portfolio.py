@@ -290,11 +290,11 @@ def test_no_network_is_faster_than_the_floor(seed):
     )
     problem = make_problem(problem.graph, problem.table, cluster, problem.semantics)
     family = family_of("topoopt", degree=cluster.degree, semantics=problem.semantics)
-    networks = Networks(problem, rebuilder(problem, family), free=True)
+    networks = Networks(problem, rebuilder(problem, family), cluster.degree)
     pricer = Pricer(problem, every_exact=True)
     for _ in range(4):
         strategy = make_strategy(problem, random_configs(rng, problem))
-        floor = pricer.floor(strategy, 4)
+        floor = pricer.floor(strategy, cluster.degree)
         demand = pricer.demand(strategy)
         network = networks.rebuild(rng, demand)
         for _ in range(3):

@@ -1,8 +1,8 @@
 """Groups of operators on groups of servers.
 
-Branches (towers that are joined, tables, heads) are dealt out over disjoint sets of servers, and all other operators are cut over
-as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they lie side by
-side, and how many the rest has.
+Branches (towers that are joined, tables, heads) are dealt out over disjoint sets of servers, and all other operators
+are cut over as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they
+lie side by side, and how many the rest has, as long as there are not too many.
 """
 
 from typing import ClassVar
