@@ -19,6 +19,8 @@ from flexnet.model.zoo import MODELS
 from flexnet.plan.strategy_file import read_strategy
 from flexnet.taskgraph_file.read import read_taskgraph
 
+pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
+
 VERDICT = re.compile(
     r"best (\S+) ms( \(estimated\))?, (?:(\S+)x|not) faster than the (data-parallel|imported) start \((\S+) ms\)"
 )
@@ -32,7 +34,7 @@ def test_a_short_flag_takes_its_value_behind_an_equals_sign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["search", "dlrm", "--topology", "fc", "--nsimnode", "2", "-b=32", "-o=out"]) == 0
+    assert main(["search", "dlrm", "--topology", "fc", "--nsimnode", "2", "-b=32", "--budget=0", "-o=out"]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     assert capsys.readouterr().out.startswith("dlrm, batch 32, 2 servers")
     assert run_json(tmp_path / "out")["inputs"]["batch_size"] == 32  # type: ignore[index,call-overload]
@@ -211,7 +213,7 @@ def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str
 
 
 def test_the_same_value_twice_is_no_contradiction(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*SEARCH, "--nsimnode", "4", "--degree", "2", "--node-degree=2"]) == 0
+    assert main([*SEARCH, "--nsimnode", "4", "--budget", "0", "--degree", "2", "--node-degree=2"]) == 0
     assert "degree 2" in capsys.readouterr().out
 
 
@@ -281,6 +283,7 @@ def test_what_is_not_asked_for_is_said_before_the_search(tmp_path: Path, capsys:
     assert "--overwrite has no effect without -o DIR" in capsys.readouterr().err
 
 
+@pytest.mark.compiled
 def test_a_portfolio_without_a_limit_ends_by_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,7 +379,15 @@ def test_more_budget_goes_on_with_the_same_chain(topology: str, semantics: str, 
         assert (tmp_path / "grown" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
-@pytest.mark.parametrize("command", [[*SEARCH], ["dlrmsim", "--topology", "fc"], ["models"], ["dp", "alexnet"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        [*SEARCH, "--budget", "0"],
+        ["dlrmsim", "--topology", "fc", "--search-budget", "0"],
+        ["models"],
+        ["dp", "alexnet"],
+    ],
+)
 def test_ctrl_c_before_anything_is_found(
     command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,8 @@ from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.pricing import Pricer
 
+pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
+
 
 def small_model(rng: np.random.Generator, n_op: int) -> ModelGraph:
     """A few operators over (features, batch): layers, sums, tables that cannot be cut, several branches."""

@@ -13,6 +13,8 @@ from flexnet.search.prepare import Prepared, prepare
 from flexnet.search.settings import Settings
 from flexnet.search.state import State
 
+pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
+
 TOPOLOGIES = ("topoopt", "fattree", "random")
 
 

@@ -29,6 +29,8 @@ from flexnet.search.pricing import Pricer
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
 
+pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
+
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
 
 
