@@ -15,6 +15,7 @@ from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import NOMINAL_COMM
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda semantics: semantics.name)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 @settings(max_examples=60, deadline=None)
