@@ -75,14 +75,15 @@ def _side_by_side(
     settings, n = ready.settings, ready.settings.jobs
     total = float("inf") if settings.budget is None else settings.budget + 1
     limit = float("inf") if settings.time is None else settings.time
+    unlimited = settings.budget is None and settings.time is None
     began = time.perf_counter()
     chains = state.chains or _begin(ready, state, n)
     first, improved_at, interrupted = state.iteration, None, False
     length = turn_length(len(search.pricer.tasks(ready.state.current.strategy).kind))  # the same when resumed
     with _workers(search, n) as pool:
         while state.iteration < total:
-            if total == limit and all(search.over(chain) for chain, _ in chains):
-                break  # neither proposals nor seconds are limited
+            if unlimited and all(search.over(chain) for chain, _ in chains):
+                break
             elapsed = time.perf_counter() - began
             if elapsed >= limit:
                 break

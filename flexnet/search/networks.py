@@ -106,14 +106,8 @@ class Networks:
         how = rng.random()
         if self.degree is None or how < FAMILY:
             return self.rebuild(rng, demand)
-        cluster = self.problem.cluster
         topology = wire(demand, self.degree, rng, regular=how < (1 + FAMILY) / 2)
-        routes = routes_for(topology, self.problem.semantics, rng)
-        return connect(topology, cluster.link_bandwidth, cluster.latency, routes)
-
-    def fitted(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
-        """The network with rings for those groups of a demand that have none, where rings are explicit."""
-        return add_cycles(network, demand.groups, rng) if network.topology.cycles else network
+        return build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate, with_candidate
@@ -58,9 +59,8 @@ class Portfolio:
         self, rng: np.random.Generator, strategy: Strategy, network: Network, others: tuple[Strategy, ...]
     ) -> State:
         """Price the start that others are compared with; the ``others`` are priced by the first steps."""
-        price = self.pricer.price(rng, strategy, network)
-        first = Candidate(strategy, network, price.seconds, price.directions)
-        elite = (first,) if self.pricer.second_look else ()
+        first = self._priced(rng, strategy, network, np.inf)
+        elite = self._with((), first)
         schedule = Schedule(others, (first,), (first,), credit=(1.0,) * len(self.moves.moves))
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
@@ -112,7 +112,7 @@ class Portfolio:
         for plan in plans:
             pool = _pooled(pool, plan)
             best = plan if plan.seconds < best.seconds else best
-            elite = with_candidate(elite, plan) if self.pricer.second_look else elite
+            elite = self._with(elite, plan)
         schedule = replace(schedule, pool=pool)
         if not schedule.entrants and not schedule.round:  # they are starts
             schedule = replace(schedule, starts=pool, before=pool[0].seconds)
@@ -123,17 +123,16 @@ class Portfolio:
         network = state.network
         if self.networks is not None:
             network = self.networks.rebuild(rng, self.pricer.demand(strategy))
-        price = self.pricer.price(rng, strategy, network, HOPELESS * state.best.seconds)
-        plan = Candidate(strategy, network, price.seconds, price.directions)
-        improved = price.exact and plan.seconds < state.best.seconds
-        if price.exact:
+        limit = HOPELESS * state.best.seconds
+        plan = self._priced(rng, strategy, network, limit)
+        exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
+        if exact:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
+            state = replace(state, elite=self._with(state.elite, plan))
         schedule = replace(schedule, pending=tuple(pending), before=schedule.pool[0].seconds)
-        if price.exact and self.pricer.second_look:
-            state = replace(state, elite=with_candidate(state.elite, plan))
         best = plan if improved else state.best
         state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)
-        return state, Info(plan.seconds, price.exact, False, improved, self.networks is not None)
+        return state, Info(plan.seconds, exact, False, improved, self.networks is not None)
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
@@ -153,33 +152,37 @@ class Portfolio:
         demand = None
         if self.networks is not None and network.topology.cycles:
             demand = self.pricer.demand(strategy)
-            network = self.networks.fitted(rng, network, demand)
-        price = self.pricer.price(rng, strategy, network, limit)
-        plan = Candidate(strategy, network, price.seconds, price.directions)
+            network = add_cycles(network, demand.groups, rng)
+        plan = self._priced(rng, strategy, network, limit)
         if self.networks is None or rng.random() >= REBUILT:
             return plan, False
         degree = self.networks.degree
         if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
             return plan, False
-        own = self.networks.built(rng, demand or self.pricer.demand(strategy))
-        price = self.pricer.price(rng, strategy, own, min(limit, plan.seconds))
-        if price.seconds < plan.seconds:
-            return Candidate(strategy, own, price.seconds, price.directions), True
-        return plan, False
+        network = self.networks.built(rng, demand or self.pricer.demand(strategy))
+        own = self._priced(rng, strategy, network, min(limit, plan.seconds))
+        return (own, True) if own.seconds < plan.seconds else (plan, False)
 
     def _rewired(self, rng: np.random.Generator, networks: Networks, current: Candidate, limit: float) -> Candidate:
         """The current strategy on a network that differs a little; the current plan if there is none."""
         network = networks.changed(rng, current.network, self.pricer.demand(current.strategy))
         if network is current.network:
             return current
-        price = self.pricer.price(rng, current.strategy, network, limit)
-        return Candidate(current.strategy, network, price.seconds, price.directions)
+        return self._priced(rng, current.strategy, network, limit)
+
+    def _priced(self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float) -> Candidate:
+        """The strategy on a network, with its time or some time above the limit."""
+        price = self.pricer.price(rng, strategy, network, limit)
+        return Candidate(strategy, network, price.seconds, price.directions)
+
+    def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+        """The elite after a plan was priced; none where prices need no second look."""
+        return with_candidate(elite, plan) if self.pricer.second_look else elite
 
     def _take(self, state: State, plan: Candidate) -> tuple[State, bool]:
         """Go on from a plan; whether it is the best so far."""
         improved = plan.seconds < state.best.seconds
-        elite = with_candidate(state.elite, plan) if self.pricer.second_look else state.elite
-        best = plan if improved else state.best
+        best, elite = plan if improved else state.best, self._with(state.elite, plan)
         return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
 
 

@@ -22,14 +22,14 @@ from flexnet.search.networks import Networks, Rebuild, cycle_follower, fixed_net
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.pricing import EXACT_TASKS, Pricer
-from flexnet.search.settings import ALL_STARTS, Settings
+from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Bound, StartPoints, bound_of
 from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
 
-__all__ = ["Prepared", "is_mcmc", "prepare"]
+__all__ = ["Prepared", "prepare"]
 
 # Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic
 # programming is tried on as many as have this many tasks together.
@@ -139,10 +139,10 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     family = _family(problem, settings)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
     laid_out = _Layout(problem, settings, space, pricer, family, rng, first)
-    return laid_out.chain(start is not None) if is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
+    return laid_out.chain(start is not None) if _is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
 
 
-def is_mcmc(problem: Problem, settings: Settings) -> bool:
+def _is_mcmc(problem: Problem, settings: Settings) -> bool:
     """Whether strategies are searched by the original's chain.
 
     Raises
@@ -150,13 +150,12 @@ def is_mcmc(problem: Problem, settings: Settings) -> bool:
     FlexNetError
         If a portfolio is asked for under the original's semantics, whose networks drift.
     """
-    if settings.method is None:
-        return not problem.semantics.restore_topology
-    if settings.method == "portfolio" and not problem.semantics.restore_topology:
+    method = method_of(settings.method, problem.semantics)
+    if method == "portfolio" and not problem.semantics.restore_topology:
         raise FlexNetError(
             f"method portfolio is not for {problem.semantics.name} semantics; use mcmc, or corrected semantics"
         )
-    return settings.method == "mcmc"
+    return method == "mcmc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,7 @@ class _Layout:
         mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
         name = "data" if settings.start == ALL_STARTS else settings.start
         strategies = [self.first] if imported else [self.first, *map(self._strategy, self._points(name).strategies)]
-        fitting = self._fitting(strategies, imported)
+        fitting = self._fitting(strategies, may_look_further=not imported)
         fixed, rebuild = self._networks()
         search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
 
@@ -203,7 +202,8 @@ class _Layout:
         mix = make_mix(self.space, self.settings.moves or BLOCKS)
         names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
         given = [] if imported else [given for name in names for given in self._points(name).strategies]
-        first, *fitting = self._fitting([self.first, *map(self._strategy, given)], imported)
+        strategies = [self.first, *map(self._strategy, given)]
+        first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
@@ -229,10 +229,10 @@ class _Layout:
     def _strategy(self, given: Strategy | tuple[Config, ...]) -> Strategy:
         return given if isinstance(given, Strategy) else make_strategy(self.problem, given)
 
-    def _fitting(self, strategies: list[Strategy], imported: bool) -> list[Strategy]:
-        """Those that fit into memory, or those of all starts that do; of which there must be one."""
+    def _fitting(self, strategies: list[Strategy], *, may_look_further: bool) -> list[Strategy]:
+        """Those that fit into memory, or those of all starts that do, unless these are all; there must be one."""
         fitting, others = [strategy for strategy in strategies if self.pricer.fits(strategy)], list[Strategy]()
-        if not fitting and not imported:
+        if not fitting and may_look_further:
             others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
         if not fitting:

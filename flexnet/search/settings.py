@@ -12,12 +12,18 @@ from flexnet.search.starts import STARTS
 if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
+    from flexnet.plan.semantics import Semantics
 
-__all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "Settings"]
+__all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "Settings", "method_of"]
 
 NETWORKS = ("fast", "fair")
 METHODS = ("portfolio", "mcmc")
 ALL_STARTS = "all"
+
+
+def method_of(method: str | None, semantics: "Semantics") -> str:
+    """The method that is meant: unless one is named, the portfolio, or the original's where networks drift."""
+    return method or ("portfolio" if semantics.restore_topology else "mcmc")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from flexnet.model.graph import ModelGraph
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
-from flexnet.search.settings import Settings
+from flexnet.search.settings import Settings, method_of
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
 
 def _is_mcmc(values: dict[str, Any]) -> bool:
     """Whether the original's chain is meant."""
-    return bool((values["method"] or ("portfolio" if values["semantics"] == "corrected" else "mcmc")) == "mcmc")
+    return method_of(values["method"], PRESETS[values["semantics"]]) == "mcmc"
 
 
 def _budget(values: dict[str, Any]) -> int | None:
