@@ -51,6 +51,7 @@ make() { # name model batch servers [model flags]
     fi
 }
 extra=("$@")
+[ "$device" = cuda ] || extra=(--cuts batch "${extra[@]}")  # small files, to try things out
 
 if [ "$device" = cpu ]; then
     gpus=0

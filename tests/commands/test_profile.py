@@ -22,7 +22,7 @@ DLRM = ("dlrm", "--batch-size", "64", "--nsimnode", "4")
 TRANSFORMER = ("transformer", "--batch-size", "8", "--nsimnode", "4", "--num-layers", "2", "--hidden-size", "32")
 TRANSFORMER += ("--num-heads", "4", "--sequence-length", "8")
 VGG = ("vgg", "--batch-size", "2", "--nsimnode", "2")
-QUICK = ("--device", "cpu", "--time-cap", "0.001")
+QUICK = ("--device", "cpu", "--time-cap", "0.001", "--cuts", "batch")
 NETWORK = ("--topology", "topoopt", "--degree", "2", "--search-budget", "20")
 
 
@@ -68,6 +68,17 @@ def test_dlrm(torch, tmp_path, capsys):
     assert "measuring 10 configs of 4 shapes on cpu" in out
     assert "s left" in out
     assert "times measured" in out.replace("      ", " ")
+
+
+def test_all_cuts_are_measured_unless_asked_otherwise(tmp_path):
+    found = {}
+    for name, flags in (("all", ()), ("batch", ("--cuts", "batch"))):
+        mfile = tmp_path / name
+        assert main(["profile", *DLRM, "--device", "analytic", *flags, "-o", str(mfile)]) == 0
+        found[name] = {e.degrees for entries in read_measurement(mfile).shapes.values() for e in entries}
+    assert found["batch"] < found["all"]
+    assert all(degrees[0] == 1 for degrees in found["batch"])
+    assert any(degrees[0] > 1 for degrees in found["all"])
 
 
 def test_transformer(torch, tmp_path):

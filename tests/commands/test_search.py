@@ -307,7 +307,11 @@ def test_a_time_ends_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     made = record["iterations"]
     capsys.readouterr()
     assert main(["search", "--resume", str(tmp_path / "run"), "--time", "0.1"]) == 0  # so many seconds more
-    assert run_json(tmp_path / "run")["iterations"] > made  # type: ignore[operator]
+    more = run_json(tmp_path / "run")["iterations"]
+    assert more > made  # type: ignore[operator]
+    budget = int(more) + 40  # type: ignore[call-overload]
+    assert main(["search", "--resume", str(tmp_path / "run"), "--search-budget", str(budget)]) == 0  # a new limit
+    assert run_json(tmp_path / "run")["iterations"] == budget + 1
 
 
 def test_jobs_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

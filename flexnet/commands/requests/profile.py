@@ -58,10 +58,10 @@ PROFILE_FLAGS = [
     switch("resume", "--resume", "go on with an interrupted profile, if FILE.partial holds one"),
     Flag(
         ["cuts", "--cuts"],
-        type=Name(("batch", "all")),
-        default="batch",
+        type=Name(("all", "batch")),
+        default="all",
         metavar="NAME",
-        help="batch (default): cuts of the batch, from which a search estimates others; or all that it may choose",
+        help="all (default) that a search may choose; or batch: cuts of the batch, from which it estimates others",
     ),
     PARAMETER_PARALLEL,
     switch(

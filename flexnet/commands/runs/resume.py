@@ -18,7 +18,8 @@ from flexnet.files import read_regular
 
 __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_request"]
 
-_MAY_DIFFER = ("--search-budget", "--time", "--resume", "--output")
+_LIMITS = ("--search-budget", "--time")
+_MAY_DIFFER = (*_LIMITS, "--resume", "--output")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
 
 
@@ -133,7 +134,9 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     for flag, text in {**given, **asked.model_given}.items():
         if flag not in (*_MAY_DIFFER, *_HASHED) and _comparable(_request(old.model, {**flags, flag: text})) != before:
             raise _differs(flag, text, flags.get(flag), earlier)
-    now = {flag: given[flag] for flag in ("--search-budget", "--time", "--topology", *_HASHED) if flag in given}
+    now = {flag: given[flag] for flag in (*_LIMITS, "--topology", *_HASHED) if flag in given}
+    if any(flag in given for flag in _LIMITS):  # a new limit replaces the old ones
+        flags = {flag: text for flag, text in flags.items() if flag not in _LIMITS}
     if "--mfile" in now and "--mfile" not in flags:
         raise _differs("--mfile", now["--mfile"], None, earlier)
     return _request(old.model, {**flags, **now, "--output": directory})
