@@ -31,8 +31,9 @@ def with_random_cycles(seed: int) -> Network:
 
 
 def large(graph):
-    """The graph with all-reduces so large that a byte more or less does not matter."""
-    return replace(graph, bytes=np.where(graph.kind == ALLREDUCE, graph.bytes + 50_000_000, graph.bytes))
+    """The graph with all-reduces so large that a byte more or less does not matter, and one task in a file each."""
+    more = np.minimum(graph.bytes + 50_000_000, 2**32 - 1)
+    return replace(graph, bytes=np.where(graph.kind == ALLREDUCE, more, graph.bytes))
 
 
 @given(graph=task_graphs(N), seed=st.integers(0, 999), protocol=st.sampled_from([FLUID, TCP]))
