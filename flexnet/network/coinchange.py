@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network import kernels
+from flexnet.network.kernels import routes as kernels
 from flexnet.network.totient import totient_jumps
 
 __all__ = ["CoinTable", "coin_path", "coin_rings", "coin_table"]

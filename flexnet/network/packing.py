@@ -100,21 +100,21 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
     """
     found: list[Cycle] = []
     while wanted - len(found) > 2:
-        cycle = _draw(links, random)
+        cycle = hamiltonian_cycle(links, random)
         if cycle is None:
             return tuple(found)
         found.append(cycle)
         _take(links, cycle, -1)
     single: list[Cycle] = []
     for _ in range(TRIES if wanted > len(found) else 0):
-        cycle = _draw(links, random)
+        cycle = hamiltonian_cycle(links, random)
         if cycle is None:
             continue
         single = [cycle]
         if wanted - len(found) == 1:
             break
         _take(links, cycle, -1)
-        other = _draw(links, random)
+        other = hamiltonian_cycle(links, random)
         _take(links, cycle, 1)
         if other is not None:
             single.append(other)
@@ -122,11 +122,8 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
     return (*found, *single)
 
 
-def _draw(links: Links, random: Random) -> Cycle | None:
-    return hamiltonian_cycle([np.flatnonzero(row).tolist() for row in links], random)
-
-
 def _take(links: Links, cycle: Cycle, change: int) -> None:
-    ahead = [*cycle[1:], cycle[0]]
-    links[list(cycle), ahead] += change
-    links[ahead, list(cycle)] += change
+    here = np.array(cycle)
+    ahead = np.roll(here, -1)
+    links[here, ahead] += change
+    links[ahead, here] += change

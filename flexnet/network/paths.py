@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.network import kernels
+from flexnet.network.kernels import routes as kernels
 from flexnet.network.csr import aranges
 from flexnet.network.topology import Topology, adjacency
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network import kernels
+from flexnet.network.kernels import routes as kernels
 from flexnet.network.coinchange import coin_table
 from flexnet.network.network import Routes
 from flexnet.network.topology import Topology, adjacency

@@ -19,7 +19,7 @@ from flexnet.network.wiring.links import join_components, links_of_cycles
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.propose import CHANGES, REROUTE, propose_network
 from flexnet.network.wiring.reroute import link_seconds
-from flexnet.network.wiring.shares import best_shares, busiest_server, ring_shares, sent_by_group
+from flexnet.network.wiring.shares import Traffic, best_shares, ring_shares, sent_by_group
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
 
@@ -93,7 +93,7 @@ def test_shares_of_the_degree():
     assert best_shares(Demand(16, partners, {}, {every: 1.0}), 4) == {}
     assert ring_shares(sent_by_group(Demand(16, none, {}, both)), np.full(16, 8))[every] == 2
     demand = Demand(16, none, {}, {every: 8e9})
-    assert busiest_server(demand, sent_by_group(demand), {every: 2}, 4) == pytest.approx(2 * 15 / 16 * 8e9 / 4)
+    assert Traffic(demand, sent_by_group(demand), 4).busiest({every: 2}) == pytest.approx(2 * 15 / 16 * 8e9 / 4)
 
 
 def test_groups_known_by_size_alone_count_as_all_servers():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from flexnet.network.demand import Demand
 
-__all__ = ["Group", "best_shares", "busiest_server", "ring_shares", "sent_by_group"]
+__all__ = ["Group", "Traffic", "best_shares", "ring_shares", "sent_by_group"]
 
 Group = tuple[int, ...]
 Ints = npt.NDArray[np.int64]
@@ -50,17 +50,18 @@ def ring_shares(sent: Mapping[Group, float], free: Ints) -> dict[Group, int]:
     """
     left = free.copy()
     shares = dict.fromkeys(sent, 0)
+    open_ = {group: np.array(group) for group in sent}
     while True:
-        open_ = [group for group in sent if left[list(group)].min() >= 2]
+        open_ = {group: members for group, members in open_.items() if left[members].min() >= 2}
         if not open_:
             return {group: share for group, share in shares.items() if share}
         group = max(open_, key=lambda group: sent[group] / (shares[group] + 1))
         shares[group] += 1
-        left[list(group)] -= 2
+        left[open_[group]] -= 2
 
 
 def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]:
-    """Rings of every group so that the busiest server, by `busiest_server`, is done soonest.
+    """Rings of every group so that the busiest server, by `Traffic.busiest`, is done soonest.
 
     Groups of some sizes get rings, by `ring_shares`, from all interfaces but some that are for pairs; all combinations
     of the heaviest sizes, and all numbers of interfaces for pairs, are tried.
@@ -77,51 +78,64 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]
     for group, each in sent.items():
         volume[len(group)] = volume.get(len(group), 0.0) + each * len(group)
     sizes = sorted(volume, key=lambda size: (-volume[size], size))[:MOST_SIZES]
+    traffic = Traffic(demand, sent, degree)
     best: tuple[float, dict[Group, int]] | None = None
+    tried = set()
     for n_size in range(len(sizes), -1, -1):
         for some in combinations(sizes, n_size):
             served = {group: each for group, each in sent.items() if len(group) in some}
             for pairs in range(least, degree + 1):
                 shares = ring_shares(served, np.full(demand.n_server, degree - pairs))
-                seconds = busiest_server(demand, sent, shares, degree)
-                if best is None or seconds < best[0] * (1 - 1e-9):
-                    best = seconds, shares
+                if (key := tuple(shares.items())) not in tried:
+                    tried.add(key)
+                    load = traffic.busiest(shares)
+                    if best is None or load < best[0] * (1 - 1e-9):
+                        best = load, shares
                 if not shares:
                     break
     assert best is not None
     return best[1]
 
 
-def busiest_server(demand: Demand, sent: Mapping[Group, float], shares: Mapping[Group, int], degree: int) -> float:
-    """About how long the busiest server's links carry bytes, in bytes a link.
-
-    A ring's links carry its share of the group's bytes, and links to the partners a server sends most, as many as it
-    has interfaces left, those.  What goes elsewhere, of groups without rings and of other pairs, is spread over all
-    links, not quite evenly, over as many hops as a random graph of the degree has on the mean.
+class Traffic:
+    """What servers send, to tell which of them is done last.
 
     Parameters
     ----------
     demand : Demand
     sent : mapping of group to float
         Of `sent_by_group`.
-    shares : mapping of group to int
-        Rings.
     degree : int
+        Interfaces of a server.
     """
-    n = demand.n_server
-    hops = UNEVEN * max(1.0, log(max(n, 2)) / log(max(degree - 1, 2)))
-    on_rings, elsewhere = np.zeros(n), np.zeros(n)
-    left = np.full(n, degree)
-    for group, volume in sent.items():
-        members, share = list(group), shares.get(group, 0)
-        if share:
-            on_rings[members] = np.maximum(on_rings[members], volume / (2 * share))
-            left[members] -= 2 * share
-        else:
-            elsewhere[members] += volume * hops
-    pairs = np.maximum(demand.model_parallel, demand.model_parallel.T)
-    largest = np.concatenate([np.zeros((n, 1)), np.cumsum(-np.sort(-pairs, axis=1), axis=1)], axis=1)
-    direct = largest[np.arange(n), np.clip(left, 0, n)]
-    elsewhere += (pairs.sum(axis=1) - direct) * hops
-    busiest: Floats = np.maximum(on_rings, direct / np.maximum(left, 1)) + elsewhere / degree
-    return float(busiest.max(initial=0.0))
+
+    def __init__(self, demand: Demand, sent: Mapping[Group, float], degree: int) -> None:
+        n = demand.n_server
+        pairs = np.maximum(demand.model_parallel, demand.model_parallel.T)
+        self._degree = degree
+        self._hops = UNEVEN * max(1.0, log(max(n, 2)) / log(max(degree - 1, 2)))
+        self._sent = {group: (np.array(group), volume) for group, volume in sent.items()}
+        self._total = pairs.sum(axis=1)
+        # What every server sends its 0, 1, 2, ... largest partners.
+        largest = -np.sort(-pairs, axis=1)[:, :degree]
+        self._largest = np.concatenate([np.zeros((n, 1)), np.cumsum(largest, axis=1)], axis=1)
+
+    def busiest(self, shares: Mapping[Group, int]) -> float:
+        """About how long the busiest server's links carry bytes, in bytes a link, with so many rings of every group.
+
+        A ring's links carry its share of the group's bytes, and links to the partners a server sends most, as many as
+        it has interfaces left, those.  What goes elsewhere, of groups without rings and of other pairs, is spread over
+        all links, not quite evenly, over as many hops as a random graph of the degree has on the mean.
+        """
+        n = len(self._total)
+        on_rings, elsewhere, left = np.zeros(n), np.zeros(n), np.full(n, self._degree)
+        for group, (members, volume) in self._sent.items():
+            if share := shares.get(group, 0):
+                on_rings[members] = np.maximum(on_rings[members], volume / (2 * share))
+                left[members] -= 2 * share
+            else:
+                elsewhere[members] += volume * self._hops
+        direct = self._largest[np.arange(n), np.clip(left, 0, self._largest.shape[1] - 1)]
+        elsewhere += (self._total - direct) * self._hops
+        busiest: Floats = np.maximum(on_rings, direct / np.maximum(left, 1)) + elsewhere / self._degree
+        return float(busiest.max(initial=0.0))

@@ -1,24 +1,11 @@
-"""Shortest routes over a graph, and coin change over the jumps of a circulant graph.
-
-Random numbers are a 32-bit xorshift (Marsaglia, Xorshift RNGs, J. Stat. Soft. 8 (2003)) in 64-bit integers: it never
-overflows, so compiled and interpreted runs draw the same numbers.
-"""
+"""Shortest routes over a graph, and coin change over the jumps of a circulant graph."""
 
 import numpy as np
 from numba import njit
 
+from flexnet.network.kernels.xorshift import draw
+
 __all__ = ["coin_routes", "coin_table", "draw_shortest", "hops_from", "hops_to_servers", "shortest"]
-
-MASK = 0xFFFFFFFF
-
-
-@njit(cache=True, inline="always")
-def _draw(state):  # type: ignore[no-untyped-def]
-    """Next state in 1..2**32-1, which is the random number too."""
-    state ^= (state << 13) & MASK
-    state ^= state >> 17
-    state ^= (state << 5) & MASK
-    return state
 
 
 @njit(cache=True)
@@ -111,7 +98,7 @@ def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
             for _ in range(left[source]):
                 pick = ptr[node]
                 if n_nearer[node] > 1:
-                    state = _draw(state)
+                    state = draw(state)
                     pick += (state * int(n_nearer[node])) >> 32
                 link = nearer[pick]
                 route[at] = link
@@ -159,7 +146,7 @@ def draw_shortest(ptr, neighbor, source, target, seed):  # type: ignore[no-untyp
             nearer = 0
             for link in range(ptr[node], ptr[node + 1]):
                 nearer += hops[neighbor[link]] == left
-            state = _draw(state)
+            state = draw(state)
             pick = (state * nearer) >> 32
             for link in range(ptr[node], ptr[node + 1]):
                 if hops[neighbor[link]] == left:
@@ -215,7 +202,7 @@ def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
             if before < 0 or before != count[residue] - 1:
                 continue
             if last[residue] != 0:
-                state = _draw(state)
+                state = draw(state)
                 if (state >> 31) == 0:
                     continue
             last[residue] = coin

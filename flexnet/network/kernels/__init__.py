@@ -1,0 +1,1 @@
+"""Compiled loops over networks: `routes`, `cycles` and `tours`, with the random numbers of `xorshift`."""

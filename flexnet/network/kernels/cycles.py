@@ -1,0 +1,74 @@
+"""Cycles through all nodes of a graph, by extending and rotating paths (L. Posa, Discrete Math. 14 (1976) 359-364)."""
+
+import numpy as np
+from numba import njit
+
+from flexnet.network.kernels.xorshift import draw
+
+__all__ = ["closed_path"]
+
+
+@njit(cache=True)
+def closed_path(ptr, neighbor, most_steps, reversed_every, seed):  # type: ignore[no-untyped-def]
+    """A path over all nodes whose ends are neighbours, int64 (n_node,); of no node if none was found.
+
+    Parameters
+    ----------
+    ptr : int64 (n_node + 1,)
+    neighbor : int64 (n_link,)
+        Neighbours in CSR; symmetric.
+    most_steps : int
+        Extensions and rotations that are tried.
+    reversed_every : int
+        Of so many steps that do not extend the path, about one turns it round.
+    seed : int
+        1..2**32-1.
+    """
+    n = ptr.shape[0] - 1
+    path = np.empty(n, np.int64)
+    place = np.full(n, -1, np.int64)  # of every node on the path
+    state = draw(seed)
+    path[0] = (state * n) >> 32
+    place[path[0]] = 0
+    length = 1
+    for step in range(most_steps):
+        end = path[length - 1]
+        new = -1
+        least = n + 1
+        n_least = 0
+        for i in range(ptr[end], ptr[end + 1]):
+            node = neighbor[i]
+            if length == n and node == path[0]:
+                return path
+            if place[node] >= 0:
+                continue
+            ways = 0
+            for k in range(ptr[node], ptr[node + 1]):
+                ways += place[neighbor[k]] < 0
+            if ways > least:
+                continue
+            if ways < least:
+                least = ways
+                n_least = 0
+            n_least += 1
+            if n_least > 1:  # one of those with the fewest ways on, each as likely
+                state = draw(state)
+            if n_least == 1 or (state * n_least) >> 32 == 0:
+                new = node
+        if new >= 0:
+            place[new] = length
+            path[length] = new
+            length += 1
+            continue
+        first = 0
+        if step % reversed_every != 1:  # else the other end may have somewhere to go
+            state = draw(state)
+            first = place[neighbor[ptr[end] + ((state * (ptr[end + 1] - ptr[end])) >> 32)]] + 1
+        last = length - 1
+        while first < last:
+            path[first], path[last] = path[last], path[first]
+            place[path[first]] = first
+            place[path[last]] = last
+            first += 1
+            last -= 1
+    return path[:0]
