@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.network.kernels import routes as kernels
 from flexnet.network.csr import aranges
+from flexnet.network.kernels import routes as kernels
 from flexnet.network.topology import Topology, adjacency
 
 __all__ = ["Drawn", "Paths", "draw_shortest"]

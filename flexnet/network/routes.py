@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.kernels import routes as kernels
 from flexnet.network.coinchange import coin_table
+from flexnet.network.kernels import routes as kernels
 from flexnet.network.network import Routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.semantics import Semantics
