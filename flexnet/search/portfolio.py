@@ -16,16 +16,20 @@ import numpy as np
 
 from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
+from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 from flexnet.search.state import Info, Schedule, State
 
-__all__ = ["Portfolio"]
+__all__ = ["Portfolio", "first_slot"]
 
-FIRST_SLOT = 300  # proposals of the first slot of the first round
+FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
+SHORT_SLOT = 50  # the same, where plans are ever so large
+MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
 HOPELESS = 3.0  # a start that takes so many times the best is not annealed from
@@ -49,11 +53,14 @@ class Portfolio:
     pricer : Pricer
     networks : Networks or None
         Builds and changes networks; None if the network is given and stays.
+    slot : int
+        Proposals of the first slot of the first round (`first_slot`).
     """
 
     moves: MoveMix
     pricer: Pricer
     networks: Networks | None
+    slot: int
 
     def init(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, others: tuple[Strategy, ...]
@@ -81,7 +88,7 @@ class Portfolio:
             schedule = replace(schedule, slot_best=entrant)
             state = replace(state, current=entrant, network=entrant.network)
         current = state.current
-        limit = current.seconds * (1.0 - _temperature(schedule) * float(np.log(1.0 - rng.random())))
+        limit = current.seconds * (1.0 - self._temperature(schedule) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt = -1, current, False
         accepted = improved = False
         if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
@@ -100,7 +107,9 @@ class Portfolio:
                 schedule = replace(schedule, slot_best=plan)
         worth = 1.0 if plan.seconds < current.seconds * (1 - 1e-6) else 0.0
         credit = tuple(c * FADING + worth * (k == which) for k, c in enumerate(schedule.credit))
-        schedule = _after_proposal(replace(schedule, at=schedule.at + 1, credit=credit), state.best)
+        schedule = replace(schedule, at=schedule.at + 1, credit=credit)
+        if schedule.at >= self._slot_length(schedule):
+            schedule = _after_slot(schedule, state.best)
         state = replace(state, iteration=state.iteration + 1, schedule=schedule)
         return state, Info(plan.seconds, accepted or plan is current, accepted, improved, rebuilt)
 
@@ -185,19 +194,31 @@ class Portfolio:
         best, elite = plan if improved else state.best, self._with(state.elite, plan)
         return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
 
+    def _temperature(self, schedule: Schedule) -> float:
+        """Of the next proposal, as a share of the current time: falls geometrically over its slot.
 
-def _temperature(schedule: Schedule) -> float:
-    """Of the next proposal, as a share of the current time: falls geometrically over its slot.
+        The more rounds have gained nothing, the hotter they begin.
+        """
+        _, _, hot, cold = STAGES[schedule.stage]
+        hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
+        return float(hot * (cold / hot) ** (schedule.at / self._slot_length(schedule)))
 
-    The more rounds have gained nothing, the hotter they begin.
+    def _slot_length(self, schedule: Schedule) -> int:
+        return self.slot * STAGES[schedule.stage][1] << schedule.round // 2
+
+
+def first_slot(tasks: TaskArrays, network: Network) -> int:
+    """Proposals of the first slot: fewer where a plan is large, for a round is to end in the time that people have.
+
+    Parameters
+    ----------
+    tasks : TaskArrays
+        Of a plan as those that are searched.
+    network : Network
+        What it is priced on.
     """
-    _, length, hot, cold = STAGES[schedule.stage]
-    hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
-    return float(hot * (cold / hot) ** (schedule.at / _slot_length(schedule.round, length)))
-
-
-def _slot_length(round_: int, length: int) -> int:
-    return FIRST_SLOT * length << round_ // 2
+    hops = int(np.diff(network.route_ptr)[tasks.place[tasks.kind == NOMINAL_COMM]].sum())
+    return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(hops, 1), SHORT_SLOT))
 
 
 def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
@@ -211,11 +232,8 @@ def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
     return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
 
 
-def _after_proposal(schedule: Schedule, best: Candidate) -> Schedule:
-    """Go on to the next slot, stage or round if it is time to."""
-    length = STAGES[schedule.stage][1]
-    if schedule.at < _slot_length(schedule.round, length):
-        return schedule
+def _after_slot(schedule: Schedule, best: Candidate) -> Schedule:
+    """Go on to the next slot, stage or round."""
     assert schedule.slot_best is not None
     results = (*schedule.results, schedule.slot_best)
     schedule = replace(schedule, at=0, slot=schedule.slot + 1, results=results, slot_best=None)

@@ -20,7 +20,7 @@ from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mi
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import Networks, Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
 from flexnet.search.plan import Plan
-from flexnet.search.portfolio import Portfolio
+from flexnet.search.portfolio import Portfolio, first_slot
 from flexnet.search.pricing import EXACT_TASKS, Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
@@ -211,7 +211,7 @@ class _Layout:
         pricer.set_resolution(first, network)
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
-        search = Portfolio(mix, pricer, networks)
+        search = Portfolio(mix, pricer, networks, first_slot(pricer.tasks(first), network))
         state = search.init(rng, first, network, tuple(fitting))
         name = "imported" if imported else STARTS["data"].name if first is self.first else "first that fits"
         return self._prepared(search, state, name)
