@@ -68,7 +68,7 @@ def _text(request: SimulateRequest, fabric: "Fabric", median: "Replay", draws: l
     name = "the file's network" if request.topology is None else str(request.topology)
     told = request.latency is not None or fabric.network.topology.speeds is not None
     origin = "" if told else " (not in the file; see --network-latency)"
-    return median.summary(f"{network_text(fabric.network, name)}{origin}; {request.links}", draws)
+    return median.summary(f"{network_text(fabric.network, name)}{origin}; {request.links or median.links}", draws)
 
 
 def _document(
@@ -85,7 +85,7 @@ def _document(
         "servers": graph.n_server,
         "tasks": graph.n_task,
         "topology": printable(str(request.topology or "file")),
-        "network": request.links,
+        "network": request.links or median.links,
         "interface_bandwidth_gbps": bytes_per_s_to_gbps(fabric.network.link_bandwidth),
         "network_latency_us": s_to_us(fabric.network.latency),
         "protocol": request.protocol._asdict(),
@@ -96,10 +96,11 @@ def _document(
 
 def _links(request: SimulateRequest) -> "LinkModel | None":
     """The link model that was asked for; None for the one a replay has by itself."""
-    if request.links == "fair":
+    if request.links is None:
         return None
-    model = LINK_MODELS[request.links]
-    return model(segment_bytes=request.segment_bytes) if request.links == "fifo" else model()  # type: ignore[call-arg]
+    given: dict[str, Any] = {"packet": {"protocol": request.protocol}, "fair": {"protocol": request.protocol}}
+    given["fifo"] = {"segment_bytes": request.segment_bytes}
+    return LINK_MODELS[request.links](**given.get(request.links, {}))
 
 
 def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph") -> "Fabric":

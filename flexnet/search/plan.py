@@ -25,6 +25,7 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.priced_links import priced_links
+from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.short_cuts import short_cuts
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
@@ -239,6 +240,6 @@ def price(
             f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
         )
     tasks = Builder(problem).arrays(strategy)
-    links = priced_links(problem.semantics, segment_bytes)
+    links = priced_links(problem.semantics, segment_bytes, PACKET)
     timeline = links.timeline(tasks, network_arrays(network), directions=directions)
     return Plan(problem, strategy, network, timeline, directions)

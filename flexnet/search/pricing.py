@@ -18,6 +18,7 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import priced_links
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
@@ -63,12 +64,15 @@ class Pricer:
         Bytes of GPU memory a server has; strategies that need more on some server cost infinity.
     every_exact : bool
         Price every proposal at full resolution (fair links only).
+    protocol : Protocol
+        What the transport adds (fair links only).
     """
 
     problem: Problem
     segment_bytes: int = 0
     memory_limit: float | None = None
     every_exact: bool = False
+    protocol: Protocol = PACKET
     resolved: bool = field(default=False, init=False)
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
@@ -76,8 +80,8 @@ class Pricer:
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
-        self._links = priced_links(self.problem.semantics, self.segment_bytes)
-        self._exact = priced_links(self.problem.semantics, self.segment_bytes)
+        self._links = priced_links(self.problem.semantics, self.segment_bytes, self.protocol)
+        self._exact = priced_links(self.problem.semantics, self.segment_bytes, self.protocol)
 
     @property
     def second_look(self) -> bool:
@@ -99,10 +103,10 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE).seconds(tasks, arrays)
-        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
+        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE, self.protocol).seconds(tasks, arrays)
+        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE, self.protocol)
         if len(tasks.kind) > EXACT_TASKS:
-            self._exact = FairLinks(REPORT_WINDOW * horizon, REPORT_TOLERANCE)
+            self._exact = FairLinks(REPORT_WINDOW * horizon, REPORT_TOLERANCE, self.protocol)
 
     def price(
         self,

@@ -13,7 +13,7 @@ from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Links,
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.rings import ring_sizes
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.protocol import TCP, Protocol
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["FairLinks", "LinkLoads"]
 
@@ -58,11 +58,12 @@ class FairLinks(LinkModel):
         Keep the highest rate and the bytes of every link; ``window`` must be 0.
     """
 
+    name: ClassVar[str] = "fair"
     routes_by_flow: ClassVar[bool] = True
 
     window: float = 0.0
     tolerance: float = 0.0
-    protocol: Protocol = TCP
+    protocol: Protocol = PACKET
     watch: bool = False
     _room: tuple[int, ...] = (0,) * 8
     _work: FairWork | None = None
