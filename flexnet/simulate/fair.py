@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_EDGES = np.zeros(0, np.int32)
+AS_MEANT = PACKET._replace(rings_by_index=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +64,7 @@ class FairLinks(LinkModel):
 
     window: float = 0.0
     tolerance: float = 0.0
-    protocol: Protocol = PACKET
+    protocol: Protocol = AS_MEANT
     watch: bool = False
     _room: tuple[int, ...] = (0,) * 8
     _work: FairWork | None = None

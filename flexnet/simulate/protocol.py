@@ -73,11 +73,18 @@ class Protocol(NamedTuple):
     host_marks: bool = True
 
 
-PACKET = Protocol(packet_bytes=8936.0, round_trips=2.0, ring_weight=2.0, small_packet_bytes=9000.0, by_packet=True)
+PACKET = Protocol(
+    packet_bytes=8936.0,
+    round_trips=2.0,
+    ring_weight=2.0,
+    small_packet_bytes=9000.0,
+    rings_by_index=True,
+    by_packet=True,
+)
 """What FlexNetPacket does: DCTCP on 8936 B packets, SYN first, first in first out on every link, short cuts."""
 
-TCP = PACKET._replace(small_packet_bytes=0.0)
-"""The same transport with every round of every all-reduce."""
+TCP = PACKET._replace(small_packet_bytes=0.0, rings_by_index=False)
+"""The same transport on a real network: every round of every all-reduce, rings where they are meant."""
 
 ROCE = Protocol(packet_bytes=4096.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
 """RoCE v2 with DCQCN, as clusters run it today; assumptions, not measurements.

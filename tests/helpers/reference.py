@@ -326,7 +326,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
 
 
 def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None, packets=False):
-    """Bytes every link has to carry: of each flow, its demand on every hop, or with ``packets`` those of all packets."""
+    """Bytes every link has to carry: of each flow, its demand on every hop, or with ``packets`` its packets."""
     total = [0.0] * len(network.bandwidth)
 
     def add(path, size):

@@ -31,8 +31,8 @@ SIMULATE_FLAGS = [
         ["network", "--network"],
         type=Name(LINK_MODELS),
         metavar="NAME",
-        help="packet: every packet is followed (default with --protocol flexnetpacket and dctcp, up to 100 million hops "
-        "of packets); fair: flows share links max-min fairly (default otherwise); fifo: the original's link model",
+        help="packet: every packet is followed (default with --protocol flexnetpacket and dctcp, up to 100 million "
+        "hops of packets); fair: flows share links max-min fairly (default otherwise); fifo: the original's link model",
     ),
     Flag(
         ["topology", "--topology"],
@@ -91,18 +91,17 @@ SIMULATE_FLAGS = [
     Flag(
         ["rings", "--rings"],
         type=Name(("member", "index")),
-        default="member",
         metavar="NAME",
-        help="rings of a flat network start at every member (member, default) or at its index in the group (index, as "
-        "in FlexNetPacket)",
+        help="rings of a flat network start at every member (member) or at its index in the group (index, as in "
+        "FlexNetPacket and the default with --protocol flexnetpacket)",
     ),
     Flag(
         ["protocol", "--protocol"],
         type=Name(PROTOCOLS),
         default="flexnetpacket",
         metavar="NAME",
-        help="flexnetpacket (default): as FlexNetPacket runs the file; dctcp: the same, every round of small all-reduces "
-        "too; roce: connections stay open and share links fairly; fluid: bytes over bandwidth",
+        help="flexnetpacket (default): as FlexNetPacket runs the file; dctcp: the same, every round of small "
+        "all-reduces too; roce: connections stay open and share links fairly; fluid: bytes over bandwidth",
     ),
     Flag(
         ["segment_bytes", "--segment-bytes"],
@@ -211,7 +210,7 @@ def _protocol(values: dict[str, Any]) -> Protocol:
     protocol = PROTOCOLS[values["protocol"]]
     if values["allreduce"] == "ps":  # its connections are fresh, but there is one round, not many
         protocol = protocol._replace(by_server=True, ring_weight=1.0)
-    return protocol._replace(rings_by_index=values["rings"] == "index")
+    return protocol if values["rings"] is None else protocol._replace(rings_by_index=values["rings"] == "index")
 
 
 def _check_link_model(values: Mapping[str, Any], given: Given) -> None:

@@ -106,7 +106,8 @@ class Connections(NamedTuple):
     open : bool
         Whether the SYN has been acknowledged.
     seen, marked, cycle, fraction
-        DCTCP: acknowledgements and marks since the last update, bytes until the next, moving average of marks (float64).
+        DCTCP: acknowledgements and marks since the last update, bytes until the next, moving average of marks, which
+        is float64.
     rtt, deviation, patience, timer
         Smoothed round trip and its deviation; time without news after which packets are sent again, and when that is.
     duplicates, recovering, recover_to
