@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flexnet.commands.console.printing import say
+from flexnet.commands.console.printing import say, warn
 from flexnet.commands.requests.flags import Command, given_flags
 from flexnet.commands.requests.limits import check_degree
 from flexnet.commands.requests.simulate import SIMULATE_FLAGS, SimulateRequest, simulate_request
@@ -36,6 +36,7 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     """
     request = simulate_request(words, values, given_flags(ctx))
 
+    from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
     from flexnet.taskgraph_file.convert import to_task_graph
     from flexnet.taskgraph_file.read import read_taskgraph
@@ -44,6 +45,9 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     if not len(file.tasks.kind):
         raise FlexNetError(f"{file.source}: there are no tasks; a task graph has at least one")
     graph = to_task_graph(file)
+    compute = graph.seconds[graph.kind <= BACKWARD]
+    if len(compute) and not compute.any():
+        warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")
     fabric = _fabric(request, file, graph)
     seeds = [request.seed + i for i in range(request.draws if fabric.several else 1)]
     found = sorted(
