@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flexnet.commands.console.printing import say
+from flexnet.commands.console.printing import say, warn
 from flexnet.commands.requests.flags import Command, given_flags
 from flexnet.commands.requests.limits import check_degree
 from flexnet.commands.requests.simulate import SIMULATE_FLAGS, SimulateRequest, simulate_request
@@ -36,6 +36,7 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     """
     request = simulate_request(words, values, given_flags(ctx))
 
+    from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
     from flexnet.taskgraph_file.convert import to_task_graph
     from flexnet.taskgraph_file.read import read_taskgraph
@@ -44,6 +45,9 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     if not len(file.tasks.kind):
         raise FlexNetError(f"{file.source}: there are no tasks; a task graph has at least one")
     graph = to_task_graph(file)
+    compute = graph.seconds[graph.kind <= BACKWARD]
+    if len(compute) and not compute.any():
+        warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")
     fabric = _fabric(request, file, graph)
     seeds = [request.seed + i for i in range(request.draws if fabric.several else 1)]
     found = sorted(
@@ -68,7 +72,7 @@ def _text(request: SimulateRequest, fabric: "Fabric", median: "Replay", draws: l
     name = "the file's network" if request.topology is None else str(request.topology)
     told = request.latency is not None or fabric.network.topology.speeds is not None
     origin = "" if told else " (not in the file; see --network-latency)"
-    return median.summary(f"{network_text(fabric.network, name)}{origin}; {request.links}", draws)
+    return median.summary(f"{network_text(fabric.network, name)}{origin}; {request.links or median.links}", draws)
 
 
 def _document(
@@ -85,7 +89,7 @@ def _document(
         "servers": graph.n_server,
         "tasks": graph.n_task,
         "topology": printable(str(request.topology or "file")),
-        "network": request.links,
+        "network": request.links or median.links,
         "interface_bandwidth_gbps": bytes_per_s_to_gbps(fabric.network.link_bandwidth),
         "network_latency_us": s_to_us(fabric.network.latency),
         "protocol": request.protocol._asdict(),
@@ -96,10 +100,11 @@ def _document(
 
 def _links(request: SimulateRequest) -> "LinkModel | None":
     """The link model that was asked for; None for the one a replay has by itself."""
-    if request.links == "fair":
+    if request.links is None:
         return None
-    model = LINK_MODELS[request.links]
-    return model(segment_bytes=request.segment_bytes) if request.links == "fifo" else model()  # type: ignore[call-arg]
+    given: dict[str, Any] = {"packet": {"protocol": request.protocol}, "fair": {"protocol": request.protocol}}
+    given["fifo"] = {"segment_bytes": request.segment_bytes}
+    return LINK_MODELS[request.links](**given.get(request.links, {}))
 
 
 def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph") -> "Fabric":

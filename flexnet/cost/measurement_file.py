@@ -27,6 +27,7 @@ _OWN_KEYS = ("batch_size", "ngpus", "measurements")
 _RESERVED = (*_OWN_KEYS, "estimated", "shapes")
 _CONFIG = re.compile(r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})+", re.ASCII)  # nine digits: fits the original's int
 _MAX_MS = float(np.finfo(np.float32).max)
+_IMPLAUSIBLE_MS = 3_600_000.0
 _MAX_COUNT = 2**31 - 1  # the original's int
 _MAX_BYTES = 2**63 - 1
 _SHOWN = 60  # characters of a bad value that an error repeats
@@ -206,6 +207,8 @@ def _milliseconds(value: object, where: str) -> float:
         raise FlexNetError(f"{where} is {_shown(value)} ms; a time cannot be negative, so profile this operator again")
     if not value <= _MAX_MS:
         raise FlexNetError(f"{where} is {_shown(value)} ms; it must be a finite number that float32 can hold")
+    if value >= _IMPLAUSIBLE_MS:
+        raise FlexNetError(f"{where} is {_shown(value)} ms, an hour or more; a pass of one operator takes less")
     return float(value)
 
 

@@ -36,9 +36,7 @@ __all__ = ["Run", "known_runs", "replay_cases"]
 LATENCY = 1e-6  # of the packet simulator's runs (its -rtt 1000), seconds per hop
 DRAWS = 5
 # Percent: of each case, and of the mean of absolute errors.
-TOLERANCES = {"star": (11.0, 2.2), "kary": (15.0, 5.0), "fc": (11.0, 2.2), "flat": (8.0, None), "plans": (8.0, None)}
-# The simulator these are compared with starts rings at indices.
-PROTOCOL = PACKET._replace(rings_by_index=True)
+TOLERANCES = {"star": (6.0, 1.2), "kary": (5.0, 1.5), "fc": (5.0, 1.0), "flat": (5.0, None), "plans": (5.0, None)}
 
 _NAME = re.compile(r"(?P<name>\S+?)(\s+at\s+(?P<at>[0-9]+(\.[0-9]+)?)\s*Gbps)?", re.IGNORECASE)
 _GBPS = re.compile(r"(?P<gbps>[0-9]+(\.[0-9]+)?)[a-z]")
@@ -158,7 +156,7 @@ def _replayed_ms(run: Run) -> float:
     graph = to_task_graph(file)
     fabric = _fabric(run, file)
     seeds = list(range(DRAWS if fabric.several else 1))
-    return float(np.median([found.seconds for found in replays(graph, fabric, seeds, protocol=PROTOCOL)])) * 1e3
+    return float(np.median([found.seconds for found in replays(graph, fabric, seeds, protocol=PACKET)])) * 1e3
 
 
 def _fabric(run: Run, file: TaskGraphFile) -> Fabric:

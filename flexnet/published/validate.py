@@ -1,7 +1,7 @@
 """Recomputes what was published: rebuilds task graphs and re-prices recorded costs of a data directory.
 
 The directory has ``measurements/*.json``, ``taskgraphs/<Gbps><model>_<servers>.fbuf``, ``costs/*.json``,
-``plans/*.fbuf`` and ``expected.json``; whatever of these is there is used.
+``plans/*.fbuf``, ``expected.json``, ``micro/`` and ``found_plans/``; whatever of these is there is used.
 """
 
 import itertools
@@ -26,6 +26,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.published.case import Case, LeftOut, attempt
+from flexnet.published.experiments import experiment_cases
 from flexnet.published.index import Published, published_measurement, task_graph_case
 from flexnet.published.recover import recover_strategy
 from flexnet.published.replays import Run, known_runs, replay_cases
@@ -42,7 +43,8 @@ INTER_GPU_GBPS = 200.0
 # The released code cuts transfers into 1 MiB messages (simulator.cu:298), and so did the runs behind the records.
 SEGMENT_BYTES = 1 << 20
 # Ring directions are random in the original (simulator.cc:1241): how far that may move a cost.
-COST_TOLERANCE = {"topoopt": 0.01, "fattree": 0.6, "fc": 0.6}
+DRAWN = ("random", "fattree")
+COST_TOLERANCE = {"topoopt": 0.01, "fc": 0.6}
 RANDOM_DRAWS = 200
 MOST_SWITCHES = 4096  # keeps the matrix of links in proportion
 
@@ -78,7 +80,8 @@ def recomputed(data: Path) -> Iterator[Case | LeftOut]:
     except FlexNetError as error:
         damaged = Case("expected.json", "", "", "", "", False, str(error))
     replayed = {run.path for _, runs in groups for run in runs}
-    if not graphs and not costs and not replayed and damaged is None:
+    there = any((data / name).is_dir() for name in ("micro", "found_plans"))
+    if not graphs and not costs and not replayed and damaged is None and not there:
         raise FlexNetError(f"{data} has no taskgraphs/<Gbps><model>_<servers>.fbuf and no costs/*.json to recompute")
     for path in graphs:
         yield attempt(f"taskgraphs/{path.name}", partial(_task_graph, path, measurements))
@@ -87,6 +90,7 @@ def recomputed(data: Path) -> Iterator[Case | LeftOut]:
     if damaged is not None:
         yield damaged
     yield from replay_cases(groups)
+    yield from experiment_cases(data)
     yield from left_out
     for path in (*files, *sorted(data.glob("plans/*.fbuf"))):
         if path not in replayed and path not in graphs:
@@ -205,7 +209,7 @@ def _cost(path: Path, measurements: Path) -> Case:
         raise FlexNetError(f"cost record {path} is malformed: {type(error).__name__} {error}") from error
     tasks, network = graph.arrays(), network_arrays(recorded)
     simulator = FifoLinks(ORIGINAL, SEGMENT_BYTES)
-    if topology == "random":
+    if topology in DRAWN:
         rng = np.random.default_rng(0)
         shape = (RANDOM_DRAWS, len(tasks.group_ptr) - 1)
         directions = rng.integers(0, 2, shape, dtype=np.int8) * np.int8(2) - np.int8(1)

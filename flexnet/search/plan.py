@@ -21,10 +21,11 @@ from flexnet.plan.strategy_file import strategy_json, strategy_text
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.traffic import traffic_bytes
+from flexnet.search.written import file_arguments, written_timeline
 from flexnet.simulate.arrays import network_arrays
-from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
-from flexnet.simulate.priced_links import priced_links
+from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.short_cuts import short_cuts
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
@@ -61,10 +62,10 @@ class Plan:
 
     @property
     def replayed_seconds(self) -> float:
-        """Iteration time at packet level, whatever link model the semantics have."""
+        """Iteration time that ``flexnet simulate`` tells of the task graph file, whatever link model semantics have."""
         if self.problem.semantics.fair_links:
             return self.seconds
-        return FairLinks().seconds(Builder(self.problem).arrays(self.strategy), network_arrays(self.network))
+        return written_timeline(self.problem, self.task_graph(), self.network, PACKET).seconds
 
     @property
     def topology(self) -> Topology:
@@ -144,9 +145,8 @@ class Plan:
             path,
             graph,
             self.network,
-            operators=[(op.name, int(op.kind)) for op in self.problem.graph.operators],
             run_seconds=self.timeline.end - self.timeline.start,
-            inter_gpu_bandwidth=self.problem.cluster.inter_gpu_bandwidth,
+            **file_arguments(self.problem),  # type: ignore[arg-type]
         )
         return (*remarks, *short_cuts(along_cycles(graph, self.network)[0]))
 
@@ -211,6 +211,7 @@ def price(
     *,
     segment_bytes: int = 0,
     directions: npt.NDArray[np.int8] | None = None,
+    protocol: Protocol = PACKET,
 ) -> Plan:
     """Price a strategy on a network, exactly, under the semantics of the problem.
 
@@ -226,6 +227,8 @@ def price(
     directions : int8 (n_allreduce,), optional
         Which way rings over routes run, where semantics draws that: those of a found plan are its `Plan.directions`,
         for strategies with as many all-reduces.  All forwards if None.
+    protocol : Protocol
+        What the file is replayed with, where links are shared fairly.
 
     Raises
     ------
@@ -238,7 +241,11 @@ def price(
         raise FlexNetError(
             f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
         )
-    tasks = Builder(problem).arrays(strategy)
-    links = priced_links(problem.semantics, segment_bytes)
-    timeline = links.timeline(tasks, network_arrays(network), directions=directions)
+    if problem.semantics.fair_links:
+        timeline = written_timeline(problem, build(problem, strategy), network, protocol)
+    else:
+        tasks = Builder(problem).arrays(strategy)
+        timeline = FifoLinks(problem.semantics, segment_bytes).timeline(
+            tasks, network_arrays(network), directions=directions
+        )
     return Plan(problem, strategy, network, timeline, directions)

@@ -28,6 +28,7 @@ from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Bound, StartPoints, bound_of
 from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.protocol import PROTOCOLS
 
 __all__ = ["Prepared", "prepare"]
 
@@ -35,6 +36,12 @@ __all__ = ["Prepared", "prepare"]
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
+
+
+# Hops of packets followed to choose among the best plans, beyond those of the best by the search's prices; and so that
+# a checkpoint tells a plan's time: some seconds, and less than one.
+FINAL_HOPS = 30_000_000
+GLANCED_HOPS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +79,23 @@ class Prepared:
         return self.search.pricer.exact(candidate.strategy, candidate.network, candidate.directions)
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
-        """The fastest candidate at full resolution, of the best one and all of the elite."""
-        best = state.best
+        """The fastest candidate at full resolution, of the best one and the elite, as far as `FINAL_HOPS` go."""
+        best, pricer = state.best, self.search.pricer
         candidates = [(best, self.timeline(best))]
+        hops = pricer.exact_work(best.strategy, best.network)
         for candidate in state.elite:
             if candidate.strategy is not best.strategy or candidate.network is not best.network:
+                hops += pricer.exact_work(candidate.strategy, candidate.network)
+                if hops > FINAL_HOPS:
+                    break
                 candidates.append((candidate, self.timeline(candidate)))
         return choose(candidates)
+
+    def glanced(self, candidate: Candidate) -> float:
+        """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
+        if self.search.pricer.exact_work(candidate.strategy, candidate.network) > GLANCED_HOPS:
+            return candidate.seconds
+        return self.timeline(candidate).seconds
 
     def found(self, outcome: Outcome, earlier_s: float = 0.0) -> Found:
         """Price the best plans at full resolution, and keep the fastest if it is faster than the start.
@@ -264,7 +281,8 @@ def _pricer(problem: Problem, settings: Settings) -> Pricer:
         )
     limited = semantics.limit_memory and settings.gpu_memory is not None
     memory_limit = (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
-    return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair")
+    protocol = PROTOCOLS[settings.protocol]
+    return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol)
 
 
 def _changed(plan: Plan, space: MoveSpace) -> tuple[tuple[Operator, Config], ...]:

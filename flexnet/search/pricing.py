@@ -11,24 +11,24 @@ from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
-from flexnet.plan.task_graph_builder import Builder
+from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
+from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import priced_links
+from flexnet.simulate.priced_links import MOST_HOPS, packet_hops, priced_links
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
-# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off exact ones
-# and cost 5 (16 servers) to 100 times (128 servers) less; what is reported is exact, or within 0.2 % for large graphs.
+# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off those of full
+# resolution and cost 5 (16 servers) to 100 times (128 servers) less; what is reported follows every packet.
 ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
 SEARCH_TOLERANCE = 0.02
 EXACT_TASKS = 8192
-REPORT_WINDOW = 5e-4
-REPORT_TOLERANCE = 5e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,26 +63,32 @@ class Pricer:
         Bytes of GPU memory a server has; strategies that need more on some server cost infinity.
     every_exact : bool
         Price every proposal at full resolution (fair links only).
+    protocol : Protocol
+        What the transport adds (fair links only).
     """
 
     problem: Problem
     segment_bytes: int = 0
     memory_limit: float | None = None
     every_exact: bool = False
+    protocol: Protocol = PACKET
     resolved: bool = field(default=False, init=False)
+    _priced: Protocol = field(init=False)
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
     _exact: LinkModel = field(init=False)
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
-        self._links = priced_links(self.problem.semantics, self.segment_bytes)
-        self._exact = priced_links(self.problem.semantics, self.segment_bytes)
+        # where rings of groups are meant to be, not where FlexNetPacket puts them
+        self._priced = self.protocol._replace(rings_by_index=False)
+        self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
+        self._exact = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
 
     @property
     def second_look(self) -> bool:
         """Whether prices of proposals are approximate, so that the best ones are to be priced again."""
-        return self.problem.semantics.fair_links and not self.every_exact
+        return self.problem.semantics.fair_links
 
     def set_resolution(self, strategy: Strategy, network: Network) -> None:
         """Choose how finely fair sharing is solved in `price` and `exact`, from the time of a typical plan.
@@ -94,15 +100,13 @@ class Pricer:
             A starting plan; plans that are searched should take about as long.
         """
         self.resolved = True
-        if not self.second_look:
+        if self.every_exact or not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE).seconds(tasks, arrays)
-        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE)
-        if len(tasks.kind) > EXACT_TASKS:
-            self._exact = FairLinks(REPORT_WINDOW * horizon, REPORT_TOLERANCE)
+        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE, self._priced).seconds(tasks, arrays)
+        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE, self._priced)
 
     def price(
         self,
@@ -138,8 +142,17 @@ class Pricer:
         return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
-        """Every task's times at full resolution, for what is reported and exported."""
+        """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""
+        if self.problem.semantics.fair_links:
+            return written_timeline(self.problem, build(self.problem, strategy), network, self.protocol)
         return self._exact.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
+
+    def exact_work(self, strategy: Strategy, network: Network) -> float:
+        """Hops of packets that `exact` follows; 0 if it follows none."""
+        if not (self.problem.semantics.fair_links and self.protocol.by_packet):
+            return 0.0
+        hops = packet_hops(self._builder.arrays(strategy), network_arrays(network), self.protocol)
+        return hops if hops <= MOST_HOPS else 0.0
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""

@@ -8,6 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.search.moves import MOVES
 from flexnet.search.starts import STARTS
+from flexnet.simulate.protocol import PROTOCOLS
 
 if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
@@ -63,6 +64,8 @@ class Settings:
         parallelism.  The original's method takes ``all`` for ``data``.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
+    protocol : str
+        Name in `flexnet.simulate.protocol.PROTOCOLS`: what the transport adds, where links are shared fairly.
     moves : Mapping[str, float] or None
         Shares of the moves in `flexnet.search.moves.MOVES` by name; None for moves of blocks, and by the original's
         method for what ``propagation`` says.
@@ -88,6 +91,7 @@ class Settings:
     time: float | None = None
     method: str | None = None
     jobs: int = 1
+    protocol: str = "flexnetpacket"
 
     def __post_init__(self) -> None:
         if isinstance(self.topology, str):
@@ -102,6 +106,8 @@ class Settings:
             raise FlexNetError(f"the search has {self.jobs} jobs; it needs at least 1")
         if self.network not in NETWORKS:
             raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
+        if self.protocol not in PROTOCOLS:
+            raise FlexNetError(f"unknown protocol {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}")
         if self.budget is not None and self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):

@@ -13,7 +13,7 @@ from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Links,
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.rings import ring_sizes
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.protocol import TCP, Protocol
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["FairLinks", "LinkLoads"]
 
@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_EDGES = np.zeros(0, np.int32)
+AS_MEANT = PACKET._replace(rings_by_index=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,11 +59,12 @@ class FairLinks(LinkModel):
         Keep the highest rate and the bytes of every link; ``window`` must be 0.
     """
 
+    name: ClassVar[str] = "fair"
     routes_by_flow: ClassVar[bool] = True
 
     window: float = 0.0
     tolerance: float = 0.0
-    protocol: Protocol = TCP
+    protocol: Protocol = AS_MEANT
     watch: bool = False
     _room: tuple[int, ...] = (0,) * 8
     _work: FairWork | None = None

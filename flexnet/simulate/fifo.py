@@ -1,6 +1,7 @@
 """The original's link model: whole messages, first in, first out."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ class FifoLinks(LinkModel):
     segment_bytes : int
         Cut transfers into messages of at most this size; 0 sends them whole.
     """
+
+    name: ClassVar[str] = "fifo"
 
     semantics: Semantics = ORIGINAL
     segment_bytes: int = 0

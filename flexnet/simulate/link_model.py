@@ -37,11 +37,14 @@ class LinkModel(ABC):
 
     Attributes
     ----------
+    name : str
+        As in `flexnet.simulate.LINK_MODELS`; empty for one that is not there.
     routes_by_flow : bool
         Whether two flows between the same servers may take different routes (``routes``); otherwise the routes of the
         network, one for each ordered pair of servers, are taken.
     """
 
+    name: ClassVar[str] = ""
     routes_by_flow: ClassVar[bool] = False
 
     @abstractmethod

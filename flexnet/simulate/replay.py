@@ -13,9 +13,10 @@ from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.phases import phases_of
+from flexnet.simulate.priced_links import replayed_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay_report import Replay
-from flexnet.simulate.short_cuts import cut_short
+from flexnet.simulate.short_cuts import edge_bytes
 
 __all__ = ["replay", "replays"]
 
@@ -39,7 +40,7 @@ def replay(
     network : Network or Fabric
         A network is taken as `Fabric.of` says: where there are switches, every flow takes one of the shortest paths.
     links : LinkModel, optional
-        `flexnet.simulate.fair.FairLinks` with this protocol if None.
+        What `flexnet.simulate.priced_links.replayed_links` chooses for this protocol if None.
     protocol : Protocol
         What the transport adds, and by which bytes are counted.
     seed : int
@@ -77,20 +78,23 @@ def replays(
     n_server = fabric.network.topology.n_server
     if n_server != graph.n_server:
         raise FlexNetError(f"the task graph is of {graph.n_server} servers and the network of {n_server}")
+    if fabric.paths is None and fabric.network.topology.n_switch > 1:
+        protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts
     tasks, fair = graph.arrays(), FairLinks(protocol=protocol)
-    links = fair if links is None else links
+    asked = links
     demand = float(np.sum(_edge_counts(graph, protocol) * _edge_bytes(graph, protocol)))
     demand += float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
     from_server = fabric.network.link_from < graph.n_server
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=not links.routes_by_flow)
+        by_pair = asked is not None and not asked.routes_by_flow
+        arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=by_pair)
+        links = asked or replayed_links(tasks, arrays, protocol, routes)
         timeline = links.timeline(tasks, arrays, routes=routes if links.routes_by_flow else None)
-        if links is not fair:
-            fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
+        fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
         link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes
         sent = float(link_bytes[from_server].sum())
-        yield Replay(graph, fabric.network, timeline, phases_of(graph, timeline), demand, sent, link_bytes)
+        yield Replay(graph, fabric.network, timeline, phases_of(graph, timeline), demand, sent, link_bytes, links.name)
 
 
 def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
@@ -101,11 +105,6 @@ def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
 
 
 def _edge_bytes(graph: TaskGraph, protocol: Protocol) -> Floats:
-    """Bytes an edge of every all-reduce task carries; the rule of `flexnet.simulate.kernels.rings` for small ones."""
+    """Bytes an edge of every all-reduce task carries."""
     reduces = graph.kind == ALLREDUCE
-    n = np.diff(graph.group_ptr)[graph.place[reduces]]
-    size: Floats = graph.bytes[reduces].astype(np.float64)
-    if protocol.by_server:
-        return size
-    every: Floats = np.where(cut_short(n, size, protocol), size / n, 2 * (n - 1) / n * size)
-    return every
+    return edge_bytes(np.diff(graph.group_ptr)[graph.place[reduces]], graph.bytes[reduces], protocol)

@@ -40,6 +40,8 @@ class Replay:
         Bytes that leave servers, forwarded ones included.
     link_bytes : float64 (n_link,)
         Bytes over every link of the network.
+    links : str
+        The link model, by its name in `flexnet.simulate.LINK_MODELS`.
     """
 
     graph: TaskGraph
@@ -49,6 +51,7 @@ class Replay:
     demand: float
     sent: float
     link_bytes: Floats
+    links: str
 
     @property
     def seconds(self) -> float:

@@ -11,6 +11,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file._taskgraph_fb import DeviceType
 from flexnet.taskgraph_file.contents import FileDevices, FileRings, FileRoutes, FileTasks
+from flexnet.taskgraph_file.root_order import rows_in_order
 from flexnet.units import bytes_per_s_to_gbps
 
 __all__ = ["MAX_REDUCE_BYTES", "link_columns", "ring_columns", "route_columns", "task_columns"]
@@ -32,8 +33,10 @@ Ints = npt.NDArray[np.int64]
 
 def task_columns(
     graph: TaskGraph, n_node: int, run_seconds: npt.NDArray[np.float64], split: bool
-) -> tuple[FileTasks, FileDevices, int]:
-    """Tasks and devices of the file, and how many all-reduces were split.
+) -> tuple[FileTasks, FileDevices, Ints]:
+    """Tasks and devices of the file, and which task of the graph each is, or is a part of.
+
+    Tasks that wait for nothing stand where the packet simulator starts them in order of their rank.
 
     Parameters
     ----------
@@ -82,18 +85,23 @@ def task_columns(
     of_reduce = np.repeat(reduces[task], counts)
     succ[of_reduce] = graph.group[_ranges(graph.group_ptr, graph.place[task[reduces[task]]])]
     succ[~of_reduce] = _ranges(first, graph.succ) + 1
+    waits = np.bincount(graph.succ, minlength=graph.n_task) > 0
+    row = rows_in_order(waits[task], graph.arrays().rank[task])
+    size = size[task] + (part < (graph.bytes % copies)[task])
+    task = task[row]  # whose row changes, to that none refers, so ids stay
+    ptr = np.concatenate([[0], np.cumsum(counts)])
     return (
         FileTasks(
             kind=kind[task].astype(np.int16),
             id=np.arange(1, len(task) + 1, dtype=np.uint64),
             device=device[task],
-            run_ms=run_ms,
-            bytes=(size[task] + (part < (graph.bytes % copies)[task])).astype(np.uint64),
-            succ_ptr=np.concatenate([[0], np.cumsum(counts)]),
-            succ=succ,
+            run_ms=run_ms[row],
+            bytes=size[row].astype(np.uint64),
+            succ_ptr=np.concatenate([[0], np.cumsum(counts[row])]),
+            succ=succ[aranges(ptr[row], counts[row])],
         ),
         devices,
-        int((copies > 1).sum()),
+        task,
     )
 
 

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.taskgraph_file.kernels import hash_order
 
-__all__ = ["BUCKET_COUNTS", "iteration_order", "root_ranks"]
+__all__ = ["BUCKET_COUNTS", "iteration_order", "root_ranks", "rows_in_order"]
 
 # How libstdc++'s tables grow when entries come one by one (std::__detail::_Prime_rehash_policy): the first prime of
 # its list that is at least twice the last number of buckets.
@@ -73,3 +73,29 @@ def root_ranks(ids: npt.NDArray[np.uint64], waits: npt.NDArray[np.bool_]) -> npt
     ranks[iteration_order(ids)] = np.arange(-len(ids), 0, dtype=np.int32)
     ranks[waits] = 0
     return ranks
+
+
+def rows_in_order(waits: npt.NDArray[np.bool_], rank: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Which task to write in every row of a file, so that the packet simulator starts tasks in order of rank.
+
+    Tasks that wait for nothing change places among each other; the others stay where they are.
+
+    Parameters
+    ----------
+    waits : bool (n_task,)
+        Whether a task waits for another one.
+    rank : int (n_task,)
+        Lowest first, equal ones in creation order.
+
+    Returns
+    -------
+    int64 (n_task,)
+
+    >>> print(rows_in_order(np.array([False, False, False, True]), np.array([0, 1, 2, 0])))
+    [2 1 0 3]
+    """
+    rows = np.arange(len(waits))
+    started = iteration_order(np.arange(1, len(waits) + 1, dtype=np.uint64))
+    roots = np.flatnonzero(~waits)
+    rows[started[~waits[started]]] = roots[np.argsort(rank[roots], kind="stable")]
+    return rows

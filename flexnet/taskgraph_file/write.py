@@ -17,7 +17,7 @@ from flexnet.taskgraph_file.contents import FileOperators, FileRings, TaskGraphF
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.encode import encode
 
-__all__ = ["DRAM_BANDWIDTH", "taskgraph_file", "write_taskgraph"]
+__all__ = ["DRAM_BANDWIDTH", "taskgraph_and_origin", "taskgraph_file", "write_taskgraph"]
 
 DRAM_BANDWIDTH = 33554432e3
 """Bytes/s; the constant of the original, which no reader uses."""
@@ -96,7 +96,8 @@ def taskgraph_file(
     Returns
     -------
     file : TaskGraphFile
-        Task ids are 1, 2, ... in creation order.
+        Task ids are 1, 2, ... in creation order, but that tasks which wait for nothing have changed places so that
+        the packet simulator starts them as flexnet does (`flexnet.taskgraph_file.root_order`).
     remarks : tuple of str
         Sentences on what the packet simulator will not simulate as meant.
 
@@ -121,6 +122,28 @@ def taskgraph_file(
     The file holds one bandwidth for all links, and no latency: links with speeds of their own are written as so many
     parallel links of the largest bandwidth that divides all of theirs, to 1 in a million, or else as nearly as it goes.
     """
+    return taskgraph_and_origin(
+        graph,
+        network,
+        operators=operators,
+        run_seconds=run_seconds,
+        inter_gpu_bandwidth=inter_gpu_bandwidth,
+        dram_bandwidth=dram_bandwidth,
+        source=source,
+    )[:2]
+
+
+def taskgraph_and_origin(
+    graph: TaskGraph,
+    network: Network,
+    *,
+    operators: Sequence[tuple[str, int]],
+    run_seconds: npt.NDArray[np.float64],
+    inter_gpu_bandwidth: float,
+    dram_bandwidth: float = DRAM_BANDWIDTH,
+    source: str = "task graph",
+) -> tuple[TaskGraphFile, tuple[str, ...], npt.NDArray[np.int64]]:
+    """`taskgraph_file`, and which task of the graph every task of the file is, or is a part of: int64 (n,)."""
     n = graph.n_server
     topology = network.topology
     if topology.n_server != n:
@@ -133,7 +156,7 @@ def taskgraph_file(
     links, link_bandwidth, on_links = link_columns(network)
     rings, on_rings = _rings(graph, network) if graph is whole else (None, [])
     remarks = [*on_links, *on_rings]
-    tasks, devices, n_split = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
+    tasks, devices, part_of = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
     file = TaskGraphFile(
         source=source,
         n_gpu_per_server=1,
@@ -155,9 +178,10 @@ def taskgraph_file(
     )
     check_file(file)
     _check_runs(file, graph)
+    n_split = np.count_nonzero(np.bincount(part_of) > 1)
     if n_split:
         remarks.append(f"{n_split} all-reduces of 4 GiB or more are written as several smaller ones")
-    return file, tuple(remarks)
+    return file, tuple(remarks), origin[part_of]
 
 
 def _bytes_per_ms(bandwidth: float, what: str) -> float:

@@ -1,5 +1,6 @@
 """Plain-Python builder and simulators the kernels are compared with: same rules, other code, no shortcuts."""
 
+import math
 from collections import defaultdict
 from itertools import product
 from math import prod
@@ -213,12 +214,18 @@ def max_min_rates(flows, weights, bandwidth):
     return rates
 
 
-def ring_rounds(n, size, small):
-    """Rounds, and bytes per edge in all of them: 2(n-1) rounds of size/n, or one for small tensors (section 3.2)."""
-    factor = 2.0 * (n - 1) / n
-    if size < small * n:
-        return 1, factor * size
-    return (1, size / n) if size <= small * 2 * (n - 1) else (2 * (n - 1), factor * size)
+def ring_rounds(n, size, protocol):
+    """Rounds, and bytes per edge in one: 2(n-1) rounds of size/n, or one for small tensors (section 3.2)."""
+    small = protocol.small_packet_bytes
+    if size > small * 2 * (n - 1):
+        return 2 * (n - 1), size / n
+    return 1, (2 * (n - 1) / n * size if size < small * n else size) / n
+
+
+def whole_packets(size, protocol):
+    """Bytes of all packets of a flow."""
+    packet = protocol.packet_bytes
+    return max(math.ceil((size - 1) / packet), 1) * packet if packet else size
 
 
 def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
@@ -235,32 +242,31 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     ends = {}
     now = 0.0
 
-    def delay(paths, size, rounds):
+    def delay(paths, rounds):
         hops = max(len(path) for path in paths)
         if hops == 0:
             return 0.0
-        packet = min(protocol.packet_bytes, size / rounds)
         slowest = min(network.bandwidth[link] for path in paths for link in path)
         latency = max(len(path) * network.latency + extra_latency(network, path) for path in paths)
-        return rounds * (protocol.round_trips * latency + (hops - 1) * packet / slowest)
+        return rounds * (protocol.round_trips * latency + (hops - 1) * protocol.packet_bytes / slowest)
 
     def release(t):
         if graph.kind[t] == NOMINAL_COMM:
             links = route(network, *divmod(int(graph.place[t]), network.n_server))
             if routes is not None:
                 links = links_of(network, routes.transfer[t])
-            size = float(graph.bytes[t])
+            size = whole_packets(int(graph.bytes[t]), protocol)
             flows.append({"links": links, "left": size, "done": ("end", t), "weight": 1.0})
-            flows[-1]["delay"] = delay([links], size, 1)
+            flows[-1]["delay"] = delay([links], 1)
         elif graph.kind[t] == ALLREDUCE:
             timers.append((now + graph.seconds[t], ("rings", t)))
         else:
             queues[int(graph.place[t])].append((now, 2 * graph.op[t] + graph.kind[t], len(queues), t))
 
     def start_phase(paths, t, what):
-        size = float(graph.bytes[t])
+        size = whole_packets(int(graph.bytes[t]), protocol)
         flows.append({"links": [link for path in paths for link in path], "left": size, "done": (what, t)})
-        flows[-1].update(weight=protocol.ring_weight, delay=delay(paths, size, 1))
+        flows[-1].update(weight=protocol.ring_weight, delay=delay(paths, 1))
 
     for t in range(graph.n_task):
         if waiting[t] == 0:
@@ -299,10 +305,10 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
                     for ring in rings:
                         links = [link for path in ring for link in path]
-                        rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol.small_packet_bytes)
-                        size /= len(rings)
+                        rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol)
+                        size = rounds * whole_packets(size / len(rings), protocol)
                         flows.append({"links": links, "left": size, "done": ("ring", t)})
-                        flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, size, rounds))
+                        flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, rounds))
                 continue
             if what == "gathered":
                 start_phase(server_paths(graph, network, t, routes)[1], t, "ring")
@@ -319,8 +325,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     release(s)
 
 
-def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None):
-    """Bytes every link has to carry: of each flow, its demand on every hop."""
+def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None, packets=False):
+    """Bytes every link has to carry: of each flow, its demand on every hop, or with ``packets`` its packets."""
     total = [0.0] * len(network.bandwidth)
 
     def add(path, size):
@@ -328,16 +334,19 @@ def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None):
             total[link] += size
 
     for t in range(graph.n_task):
-        size = float(graph.bytes[t])
+        size, rounds = float(graph.bytes[t]), 1
         if graph.kind[t] == NOMINAL_COMM:
             pair = divmod(int(graph.place[t]), network.n_server)
+            size = whole_packets(size, protocol) if packets else size
             add(route(network, *pair) if routes is None else links_of(network, routes.transfer[t]), size)
         elif graph.kind[t] == ALLREDUCE and (n := len(graph.members(t))) > 1:
             if protocol.by_server:
                 rings = server_paths(graph, network, t, routes)
             else:
                 rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
-                size = ring_rounds(n, size, protocol.small_packet_bytes)[1] / len(rings)
+                rounds, size = ring_rounds(n, size, protocol)
+                size /= len(rings)
+            size = rounds * (whole_packets(size, protocol) if packets else size)
             for path in (path for ring in rings for path in ring):
                 add(path, size)
     return total

@@ -107,6 +107,8 @@ def search_request(asked: Asked) -> SearchRequest:
     if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
     check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
+    if values["protocol"] != "flexnetpacket" and not semantics.fair_links:
+        raise FlexNetError("--protocol needs --semantics corrected; the original's links are first in, first out")
     if values["network"] == "fair" and not semantics.fair_links:
         raise FlexNetError("--network fair needs --semantics corrected; the original's links are first in, first out")
     if values["semantics"] == "original" and values["method"] == "portfolio":
@@ -205,6 +207,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
         gpu_memory=None if memory == float("inf") else memory,
         start=values["start"],
         network=values["network"],
+        protocol=values["protocol"],
     )
 
 

@@ -14,6 +14,7 @@ from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
 from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS
 from flexnet.search.starts import STARTS
+from flexnet.simulate.protocol import PROTOCOLS
 
 __all__ = ["SEARCH_FLAGS", "parse_search"]
 
@@ -154,6 +155,14 @@ SEARCH_FLAGS = [
         default="fast",
         metavar="NAME",
         help="fast (default): proposals are priced fast, the best ones again exactly; fair: all are priced exactly",
+    ),
+    Flag(
+        ["protocol", "--protocol"],
+        type=Name(PROTOCOLS),
+        default="flexnetpacket",
+        metavar="NAME",
+        help="what the transport adds: flexnetpacket (default), dctcp, roce or fluid, as in flexnet simulate; "
+        "corrected semantics only",
     ),
     Flag(
         ["segment_bytes", "--segment-bytes"],

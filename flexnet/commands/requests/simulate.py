@@ -11,7 +11,7 @@ from flexnet.commands.requests.types import Name, Number, Segments, TopologyName
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.simulate import LINK_MODELS
-from flexnet.simulate.protocol import FLUID, PACKET, Protocol
+from flexnet.simulate.protocol import PROTOCOLS, Protocol
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 __all__ = ["SIMULATE_FLAGS", "SimulateRequest", "simulate_request"]
@@ -30,9 +30,9 @@ SIMULATE_FLAGS = [
     Flag(
         ["network", "--network"],
         type=Name(LINK_MODELS),
-        default="fair",
         metavar="NAME",
-        help="fair (default): flows share links max-min fairly; fifo: the original's link model",
+        help="packet: every packet is followed (default with --protocol flexnetpacket and dctcp, up to 100 million "
+        "hops of packets); fair: flows share links max-min fairly (default otherwise); fifo: the original's link model",
     ),
     Flag(
         ["topology", "--topology"],
@@ -91,17 +91,17 @@ SIMULATE_FLAGS = [
     Flag(
         ["rings", "--rings"],
         type=Name(("member", "index")),
-        default="member",
         metavar="NAME",
-        help="rings of a flat network start at every member (member, default) or at its index in the group (index, as "
-        "in FlexNetPacket)",
+        help="rings of a flat network start at every member (member) or at its index in the group (index, as in "
+        "FlexNetPacket and the default with --protocol flexnetpacket)",
     ),
     Flag(
         ["protocol", "--protocol"],
-        type=Name(("packet", "fluid")),
-        default="packet",
+        type=Name(PROTOCOLS),
+        default="flexnetpacket",
         metavar="NAME",
-        help="packet (default): connections and packets take time; fluid: they do not",
+        help="flexnetpacket (default): as FlexNetPacket runs the file; dctcp: the same, every round of small "
+        "all-reduces too; roce: connections stay open and share links fairly; fluid: bytes over bandwidth",
     ),
     Flag(
         ["segment_bytes", "--segment-bytes"],
@@ -136,8 +136,8 @@ class SimulateRequest:
     ----------
     file : str
         The task graph file, as it was typed.
-    links : str
-        A name in `flexnet.simulate.LINK_MODELS`.
+    links : str or None
+        A name in `flexnet.simulate.LINK_MODELS`; None for what the protocol is replayed with.
     topology : str or Path or None
         A name in `flexnet.network.topologies.TOPOLOGIES`, a drawing, or None for the file's own network.
     parameters : Mapping
@@ -155,7 +155,7 @@ class SimulateRequest:
     """
 
     file: str
-    links: str
+    links: str | None
     topology: str | Path | None
     parameters: Mapping[str, Any]
     bandwidth: float | None
@@ -188,7 +188,7 @@ def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given)
         raise FlexNetError("no task graph given; use flexnet simulate FILE.fbuf")
     if len(words) > 1:
         raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet simulate takes one file")
-    _check_link_model(values["network"], given)
+    _check_link_model(values, given)
     _check_parameters(values["topology"], given)
     gbps = values["interface_bandwidth"]
     return SimulateRequest(
@@ -207,17 +207,25 @@ def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given)
 
 
 def _protocol(values: dict[str, Any]) -> Protocol:
-    protocol = FLUID if values["protocol"] == "fluid" else PACKET
+    protocol = PROTOCOLS[values["protocol"]]
     if values["allreduce"] == "ps":  # its connections are fresh, but there is one round, not many
         protocol = protocol._replace(by_server=True, ring_weight=1.0)
-    return protocol._replace(rings_by_index=values["rings"] == "index")
+    return protocol if values["rings"] is None else protocol._replace(rings_by_index=values["rings"] == "index")
 
 
-def _check_link_model(name: str, given: Given) -> None:
+def _check_link_model(values: Mapping[str, Any], given: Given) -> None:
     """Refuse flags that mean something for another link model only."""
-    for flag, right in (("--segment-bytes", "fifo"), *((f, "fair") for f in ("--protocol", "--allreduce", "--rings"))):
-        if flag in given and name != right:
-            raise FlexNetError(f"{flag} is for --network {right} only")
+    name = values["network"]
+    if "--segment-bytes" in given and name != "fifo":
+        raise FlexNetError("--segment-bytes is for --network fifo only")
+    for flag in ("--protocol", "--allreduce", "--rings"):
+        if flag in given and name == "fifo":
+            raise FlexNetError(f"{flag} is not for --network fifo, which is the original's link model as it is")
+    if name == "packet" and not PROTOCOLS[values["protocol"]].by_packet:
+        followed = " or ".join(one for one, protocol in PROTOCOLS.items() if protocol.by_packet)
+        raise FlexNetError(
+            f"--network packet is for --protocol {followed}; {values['protocol']} has no packets to follow"
+        )
 
 
 def _check_parameters(topology: str | Path, given: Given) -> None:

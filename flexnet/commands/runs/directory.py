@@ -119,14 +119,14 @@ class RunFiles:
     def save_progress(self, ready: Prepared, state: State, search_s: float) -> None:
         """Write what ``--resume`` needs, and how far the search is, if there is a directory for it.
 
-        ``best_ms`` is what the best plan so far takes, priced exactly as in the ``run.json`` of a finished run;
-        ``best_search_ms`` is its price as a proposal.
+        ``best_ms`` is what the best plan so far takes, priced exactly as in the ``run.json`` of a finished run where
+        that is soon done; ``best_search_ms`` is its price as a proposal.
         """
         if self.directory is None:
             return
         write_atomically(self.directory / "checkpoint.json", checkpoint_json(state, ready.rng))
         if self._exact is None or self._exact[0] is not state.best:
-            self._exact = state.best, ready.timeline(state.best).seconds
+            self._exact = state.best, ready.glanced(state.best)
         found = {
             "initial_ms": float(s_to_ms(ready.start.seconds)),
             "best_ms": float(s_to_ms(min(ready.start.seconds, self._exact[1]))),

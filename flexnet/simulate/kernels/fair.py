@@ -17,7 +17,7 @@ from flexnet.simulate.kernels.flow_classes import (
 from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.link_loads import load_links
 from flexnet.simulate.kernels.maxmin import share_links
-from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds
+from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
 from flexnet.simulate.kernels.server_queues import enqueue, start_waiting, wake
 
 __all__ = ["simulate_fair"]
@@ -30,13 +30,12 @@ TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3
 def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
     """Replay one iteration on links that simultaneous flows share max-min fairly; return when its last task ends.
 
-    A transfer is a fluid flow over the links of its route.  A ring all-reduce is one coflow per ring: all its edges
-    carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds ends with a
-    barrier.  Rates are weighted max-min fair (`flexnet.simulate.kernels.maxmin`).  This is where congestion control
-    with equal round trips converges (the packet simulator's DCTCP), and it has no order: rates depend on which flows
-    are there, not on which came first, so ties between tasks cannot matter.  A flow arrives ``round_trips`` x hops x
-    latency, and a packet for every hop but one, after its last byte left; a ring pays that in every round.  Latency
-    never occupies a link.
+    A transfer is a fluid flow of whole packets over the links of its route.  A ring all-reduce is one coflow per ring:
+    all its edges carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds
+    ends with a barrier.  Rates are weighted max-min fair (`flexnet.simulate.kernels.maxmin`).  This is where congestion
+    control with equal round trips converges, and it has no order: rates depend on which flows are there, not on which
+    came first, so ties between tasks cannot matter.  A flow arrives ``round_trips`` x hops x latency, and a packet for
+    every hop but one, after its last byte left; a ring pays that in every round.  Latency never occupies a link.
 
     Compute is first in, first out per server; of tasks ready at the same time the earlier operator runs first.
 
@@ -171,7 +170,7 @@ def _start_flows(  # type: ignore[no-untyped-def]
         first = class_of_path(network, classes, routes.transfer[task])
         n_new = 1
         rounds = 1
-        size = np.float64(tasks.bytes[task])
+        size = whole_packets(tasks.bytes[task], protocol)
         item = TASK_ENDS * n_task + task
     else:
         group = work.rings.group_class[tasks.place[task]]
@@ -179,8 +178,8 @@ def _start_flows(  # type: ignore[no-untyped-def]
         n_new = 0
         if n > 1:
             n_new = 1 if protocol.by_server else work.rings.n_class[group]
-        rounds, size = ring_rounds(n, tasks.bytes[task], protocol.small_packet_bytes, protocol.by_server)
-        size /= max(n_new, 1)
+        rounds, size = ring_rounds(n, tasks.bytes[task], protocol)
+        size = rounds * whole_packets(size / max(n_new, 1), protocol)
         first = work.rings.first[group]
         item = RING_ENDS * n_task + task
         if what == SERVER_ANSWERS:

@@ -83,10 +83,9 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
     flows.n[0] += 1
     flows.last_byte[f] = classes.served[c] + size
     flows.item[f] = item
-    packet = min(protocol.packet_bytes, size / rounds)
     flows.delay[f] = rounds * (
         protocol.round_trips * classes.hops[c] * network.latency
-        + (classes.hops[c] - 1) * packet / narrowest
+        + (classes.hops[c] - 1) * protocol.packet_bytes / narrowest
         + protocol.round_trips * classes.extra_latency[c]
     )
     flows.following[f] = classes.head[c]

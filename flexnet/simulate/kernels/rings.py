@@ -1,8 +1,10 @@
 """Collectives as classes of flows: which links the rings of an all-reduce run over, in how many rounds."""
 
+import numpy as np
+
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["lay_out_rings", "ring_rounds", "ring_sizes"]
+__all__ = ["edge_hops", "lay_out_rings", "ring_count", "ring_rounds", "ring_sizes", "whole_packets"]
 
 
 @inlined
@@ -117,6 +119,40 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
     return n_ring, n_link
 
 
+@kernel
+def ring_count(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
+    """Rings or cycles of the network that all-reduce ``c`` runs over; 0 where it runs along routes."""
+    s = _own_cycles(tasks, network, protocol, c)
+    if s >= 0:
+        return network.cycle_ptr[s + 1] - network.cycle_ptr[s]
+    return _own_rings(tasks, network, protocol, c)
+
+
+@kernel
+def edge_hops(tasks, network, routes, protocol, c, r, m, phase):  # type: ignore[no-untyped-def]
+    """Where the links of edge ``m`` of ring ``r`` of all-reduce ``c`` begin and end.
+
+    Counted through the links of all routes, then those of all rings, then those of all cycles.  ``phase`` is -1, or
+    that of a parameter server, see `_edge_path`.
+    """
+    start = tasks.group_ptr[c]
+    n = tasks.group_ptr[c + 1] - start
+    if n == 1:
+        return np.int64(0), np.int64(0)
+    s = _own_cycles(tasks, network, protocol, c)
+    if s >= 0:
+        edge = network.cycle_edge[network.cycle_ptr[s] + r] + m
+        base = network.route.shape[0] + network.ring_links.shape[0]
+        return np.int64(base + network.cycle_hops[edge]), np.int64(base + network.cycle_hops[edge + 1])
+    if _own_rings(tasks, network, protocol, c) > 0:
+        ring = network.ring_ptr[n] + r
+        hops = (network.ring_hops[ring + 1] - network.ring_hops[ring]) // network.n_server
+        first = network.ring_hops[ring] + (m if protocol.rings_by_index else tasks.group[start + m]) * hops
+        return np.int64(network.route.shape[0] + first), np.int64(network.route.shape[0] + first + hops)
+    path = _edge_path(tasks, network, routes, start, n, m, phase)
+    return np.int64(network.route_ptr[path]), np.int64(network.route_ptr[path + 1])
+
+
 @inlined
 def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  # type: ignore[no-untyped-def]
     """Put the links of all edges of ring ``r`` of all-reduce ``c`` in ``link`` from ``at`` on.
@@ -182,17 +218,23 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
 
 
 @kernel
-def ring_rounds(n, size, small_packet, by_server):  # type: ignore[no-untyped-def]
-    """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in all of them.
+def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
+    """Bytes on the wire of a flow of ``size`` bytes, in whole packets if there are any: at least one."""
+    if protocol.packet_bytes == 0.0:
+        return 1.0 * size
+    return max(np.ceil((size - 1.0) / protocol.packet_bytes), 1.0) * protocol.packet_bytes
 
-    2(n-1) rounds of size/n.  Up to 2(n-1) times ``small_packet`` there is one round only, as in the packet simulator
-    FlexNetPacket: below ``small_packet`` per server it carries the bytes of all rounds, above that just its size/n.
-    A phase of a parameter server is one round of everything.
+
+@kernel
+def ring_rounds(n, size, protocol):  # type: ignore[no-untyped-def]
+    """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in one of them.
+
+    2(n-1) rounds of size/n.  Up to 2(n-1) ``small_packet_bytes`` there is one round only, as in FlexNetPacket: below n
+    ``small_packet_bytes``, 2(n-1)/n times as much goes around in it.  A phase of a parameter server is one round of
+    everything.
     """
-    if by_server:
+    if protocol.by_server:
         return 1, 1.0 * size
-    if size < small_packet * n:
-        return 1, 2.0 * (n - 1) / n * size
-    if size <= 2 * (n - 1) * small_packet:
-        return 1, size / n
-    return 2 * (n - 1), 2.0 * (n - 1) / n * size
+    if size <= 2 * (n - 1) * protocol.small_packet_bytes:
+        return 1, (2.0 * (n - 1) / n * size if size < protocol.small_packet_bytes * n else 1.0 * size) / n
+    return 2 * (n - 1), size / n

@@ -1,0 +1,44 @@
+"""A plan as its task graph file is replayed: what is reported of it is what ``flexnet simulate`` says of the file."""
+
+import numpy as np
+
+from flexnet.errors import FlexNetError
+from flexnet.network.network import Network
+from flexnet.plan.problem import Problem
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.simulate.fabric import Fabric
+from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.protocol import Protocol
+from flexnet.simulate.replay import replay
+from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
+from flexnet.taskgraph_file.write import taskgraph_and_origin
+
+__all__ = ["file_arguments", "written_timeline"]
+
+
+def file_arguments(problem: Problem) -> dict[str, object]:
+    """What a task graph file says of a problem besides tasks and network."""
+    return {
+        "operators": [(op.name, int(op.kind)) for op in problem.graph.operators],
+        "inter_gpu_bandwidth": problem.cluster.inter_gpu_bandwidth,
+    }
+
+
+def written_timeline(problem: Problem, graph: TaskGraph, network: Network, protocol: Protocol) -> Timeline:
+    """Start and end of every task when the file that the plan is written to is replayed with a protocol.
+
+    A file has times in float32, speeds as multiples of one, roots in another order, and an all-reduce for each of
+    several rings; a task in parts starts with the first and ends with the last.  What cannot be written, because the
+    packet simulator could not run it, is replayed as it is.
+    """
+    arguments: dict[str, object] = {**file_arguments(problem), "run_seconds": np.zeros(graph.n_task)}
+    try:
+        file, _, origin = taskgraph_and_origin(graph, network, **arguments)  # type: ignore[arg-type]
+    except FlexNetError:
+        return replay(graph, network, protocol=protocol).timeline
+    of_file = to_network(file, file.link_bytes_per_ms * 1e3, network.latency)
+    found = replay(to_task_graph(file), Fabric(of_file, to_paths(file, of_file)), protocol=protocol).timeline
+    start, end = np.full(graph.n_task, np.inf), np.zeros(graph.n_task)
+    np.minimum.at(start, origin, found.start)
+    np.maximum.at(end, origin, found.end)
+    return Timeline(found.seconds, start, end)

@@ -1,0 +1,312 @@
+"""Event simulation packet by packet."""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.dctcp import (
+    NEVER,
+    PIPE_ARRIVES,
+    QUEUE_SERVED,
+    acknowledged,
+    enqueue_packet,
+    go_back,
+    open_connection,
+)
+from flexnet.simulate.kernels.packet_events import next_event, schedule
+from flexnet.simulate.kernels.rings import edge_hops, ring_count, ring_rounds
+from flexnet.simulate.kernels.server_queues import enqueue, wake
+
+__all__ = ["simulate_packets"]
+
+# More events, see `flexnet.simulate.kernels.dctcp`.
+TASK_ENDS, TASK_STARTS, TIMERS, GO_BACK, ROOT, OPEN = 2, 3, 4, 5, 6, 7
+
+
+@kernel
+def simulate_packets(tasks, network, routes, protocol, transport, limit, work):  # type: ignore[no-untyped-def]
+    """Replay one iteration packet by packet; return when its last task ends.
+
+    Every connection is one of DCTCP (`flexnet.simulate.kernels.dctcp`), every link a queue, first in first out, that
+    drops nothing and marks packets which leave more than a threshold behind, then a pipe as long as its latency.
+    Acknowledgements arrive at once.  A transfer is a connection; a round of a ring opens one an edge and ends with
+    the last.  Compute is first in, first out per server.  Everything happens in whole picoseconds, and what happens at
+    the same one, in the order in which it was scheduled: so FlexNetPacket does it (``tcp.cpp``, ``dctcp.cpp``,
+    ``ecnqueue.cpp``, ``pipe.cpp``, ``ffapp.cpp`` of Flasew/ffsim-opera), whose times come out to the picosecond.
+
+    Parameters
+    ----------
+    tasks : flexnet.plan.arrays.TaskArrays
+    network : flexnet.simulate.arrays.NetworkArrays
+    routes : flexnet.simulate.arrays.FlowRoutes
+    protocol : flexnet.simulate.protocol.Protocol
+    transport : flexnet.simulate.kernels.packet_state.Transport
+    limit : int
+        Picoseconds at which to stop.
+    work : flexnet.simulate.kernels.packet_state.PacketWork
+
+    Returns
+    -------
+    int
+        Picoseconds; some time above ``limit`` if the end is; -1 if ``work`` is too small.  ``work.start`` and
+        ``work.end`` hold every task's times.
+    """
+    events, packets, connections = work.events, work.packets, work.connections
+    _clear(tasks, network, work)
+    for i in range(work.roots.shape[0]):
+        schedule(events, np.int64(i), ROOT + 8 * work.roots[i])
+    schedule(events, np.int64(transport.tick), np.int64(TIMERS))
+    n_left = tasks.kind.shape[0]
+    now = np.int64(0)
+    while n_left > 0:
+        _start_computing(tasks, work, now)
+        if events.full[0]:
+            return np.int64(-1)
+        now = events.time[0]
+        if now > limit:
+            return now
+        item = next_event(events)
+        what, which = item & 7, item >> 3
+        if what == QUEUE_SERVED:
+            _serve(transport, events, packets, work.links, which, now)
+        elif what == PIPE_ARRIVES:
+            links = work.links
+            p = links.pipe_first[which]
+            links.pipe_first[which] = packets.following[p]
+            c = packets.connection[p]
+            packets.hop[p] += 1
+            if packets.hop[p] < connections.end[c]:
+                enqueue_packet(transport, events, packets, links, work.hops[packets.hop[p]], p, now)
+            else:
+                packets.following[p] = packets.unused[0]
+                packets.unused[0] = p
+                if acknowledged(transport, work, c, packets.last_byte[p], packets.sent[p], packets.marked[p], now):
+                    n_left -= _end_connection(tasks, network, routes, protocol, transport, work, c, now)
+                if connections.done[c] and connections.under_way[c] == 0:
+                    connections.following[c] = connections.unused[0]
+                    connections.unused[0] = c
+            if links.pipe_first[which] >= 0:
+                schedule(events, packets.due[links.pipe_first[which]], PIPE_ARRIVES + 8 * which)
+        elif what == TASK_ENDS:
+            _end_task(tasks, work, which, now)
+            n_left -= 1
+        elif what == TASK_STARTS:
+            n_left -= _start_flows(tasks, network, routes, protocol, transport, work, which, now)
+        elif what == TIMERS:
+            _look_at_timers(transport, work, now)
+            schedule(events, now + transport.tick, np.int64(TIMERS))
+        elif what == OPEN:
+            open_connection(transport, work, which, now)
+        elif what == ROOT:
+            _release(tasks, work, which, now)
+        else:
+            go_back(transport, work, which, now)
+    return np.int64(-1) if events.full[0] else now
+
+
+@kernel
+def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
+    """Nothing has begun."""
+    queues, packets, connections = work.queues, work.packets, work.connections
+    work.events.n[0] = 0
+    work.events.made[0] = 0
+    work.events.full[0] = False
+    work.links.first[:] = -1
+    work.links.pipe_first[:] = -1
+    work.links.queued[:] = 0
+    n_packet = packets.following.shape[0]
+    for p in range(n_packet):
+        packets.following[p] = p + 1 if p + 1 < n_packet else -1
+    packets.unused[0] = 0
+    connections.unused[0] = -1
+    connections.n[0] = 0
+    connections.timeouts[0] = 0
+    queues.ptr[:] = 0
+    queues.length[:] = 0
+    queues.running[:] = -1
+    queues.n_wake[0] = 0
+    for task in range(tasks.kind.shape[0]):
+        work.waiting[task] = tasks.n_pred[task]
+        if tasks.kind[task] <= BACKWARD:
+            queues.ptr[tasks.place[task] + 1] += 1
+    for server in range(network.n_server):
+        queues.ptr[server + 1] += queues.ptr[server]
+        wake(queues, server)
+
+
+@inlined
+def _picoseconds(seconds):  # type: ignore[no-untyped-def]
+    return np.int64(seconds * 1e12 + 0.01)
+
+
+@inlined
+def _start_computing(tasks, work, now):  # type: ignore[no-untyped-def]
+    """Start the first waiting task of every idle server."""
+    queues = work.queues
+    for i in range(queues.n_wake[0]):
+        server = queues.wake[i]
+        if queues.running[server] < 0 and queues.length[server] > 0:
+            task = queues.task[queues.ptr[server]]
+            queues.ptr[server] += 1
+            queues.length[server] -= 1
+            queues.running[server] = task
+            work.start[task] = now * 1e-12
+            schedule(work.events, now + _picoseconds(tasks.seconds[task]), TASK_ENDS + 8 * np.int64(task))
+    queues.n_wake[0] = 0
+
+
+@inlined
+def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """Let a task begin whose predecessors have ended."""
+    work.start[task] = now * 1e-12
+    if tasks.kind[task] <= BACKWARD:
+        enqueue(work.queues, tasks.place[task], task, tasks.rank[task], now * 1.0)
+    else:
+        schedule(work.events, now + _picoseconds(tasks.seconds[task]), TASK_STARTS + 8 * np.int64(task))
+
+
+@kernel
+def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """Free the server of a task that has ended, and release the tasks that waited for it alone."""
+    work.end[task] = now * 1e-12
+    if tasks.kind[task] <= BACKWARD:
+        work.queues.running[tasks.place[task]] = -1
+        wake(work.queues, tasks.place[task])
+    for s in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        following = tasks.succ[s]
+        work.waiting[following] -= 1
+        if work.waiting[following] == 0:
+            _release(tasks, work, following, now)
+
+
+@inlined
+def _serve(transport, events, packets, links, link, now):  # type: ignore[no-untyped-def]
+    """The first packet in a link's queue has left: mark it if the queue is long, and begin with the next one."""
+    p = links.first[link]
+    if links.queued[link] > links.most_unmarked[link]:
+        packets.marked[p] = True
+    links.queued[link] -= 1 if packets.last_byte[p] == 1 else transport.packet_bytes
+    following = packets.following[p]
+    links.first[link] = following
+    packets.following[p] = -1
+    packets.due[p] = now + links.latency[link]
+    if links.pipe_first[link] < 0:
+        links.pipe_first[link] = p
+        schedule(events, packets.due[p], PIPE_ARRIVES + 8 * link)
+    else:
+        packets.following[links.pipe_last[link]] = p
+    links.pipe_last[link] = p
+    if following >= 0:
+        size = 1 if packets.last_byte[following] == 1 else transport.packet_bytes
+        schedule(events, now + size * links.byte[link], QUEUE_SERVED + 8 * link)
+
+
+@inlined
+def _new_connection(work, task, ring, begin, end, size, patience, now):  # type: ignore[no-untyped-def]
+    """Open a connection over links ``begin`` to ``end``, after everything else that is due now."""
+    connections = work.connections
+    c = connections.unused[0]
+    if c >= 0:
+        connections.unused[0] = connections.following[c]
+    elif connections.n[0] < connections.begin.shape[0]:
+        c = connections.n[0]
+        connections.n[0] += 1
+    else:
+        work.events.full[0] = True
+        return
+    connections.done[c] = False
+    connections.timer[c] = NEVER
+    connections.patience[c] = patience
+    connections.task[c] = task
+    connections.ring[c] = ring
+    connections.begin[c] = begin
+    connections.end[c] = end
+    connections.size[c] = max(size, 2)  # the SYN's byte, and one that has a packet of its own
+    schedule(work.events, now, OPEN + 8 * np.int64(c))
+
+
+@kernel
+def _start_flows(tasks, network, routes, protocol, transport, work, task, now):  # type: ignore[no-untyped-def]
+    """Open the connection of a transfer, or all of an all-reduce's first round; return 1 if it has ended with that."""
+    reduces = work.reduces
+    if tasks.kind[task] == NOMINAL_COMM:
+        path = routes.transfer[task]
+        begin, end = network.route_ptr[path], network.route_ptr[path + 1]
+        if begin == end:
+            _end_task(tasks, work, task, now)
+            return 1
+        _new_connection(work, task, -1, begin, end, tasks.bytes[task], transport.first_patience, now)
+        return 0
+    c = tasks.place[task]
+    n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+    count = max(ring_count(tasks, network, protocol, c), 1)
+    reduces.rings_open[task] = count
+    rounds = 2 if protocol.by_server else ring_rounds(n, tasks.bytes[task], protocol)[0]
+    for r in range(count):
+        reduces.round[reduces.first[task] + r] = rounds
+        if not _open_round(tasks, network, routes, protocol, transport, work, task, r, now):
+            reduces.rings_open[task] -= 1
+    if reduces.rings_open[task] > 0:
+        return 0
+    _end_task(tasks, work, task, now)
+    return 1
+
+
+@kernel
+def _open_round(tasks, network, routes, protocol, transport, work, task, r, now):  # type: ignore[no-untyped-def]
+    """Open the connections of a round of ring ``r`` of an all-reduce; return whether there are any."""
+    reduces = work.reduces
+    ring = reduces.first[task] + r
+    c = tasks.place[task]
+    n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+    own = ring_count(tasks, network, protocol, c)
+    size = np.int64(tasks.bytes[task])
+    if not protocol.by_server:
+        if size < protocol.small_packet_bytes * n:
+            size = 2 * (n - 1) * size // n
+        size = size // n // max(own, 1)
+    patience = transport.first_patience if own > 0 else transport.first_ring_patience
+    phase = 2 - reduces.round[ring] if protocol.by_server else -1
+    reduces.open[ring] = 0
+    for m in range(n):
+        begin, end = edge_hops(tasks, network, routes, protocol, c, r, m, phase)
+        if begin < end:
+            reduces.open[ring] += 1
+            _new_connection(work, task, r, begin, end, size, patience, now)
+    return reduces.open[ring] > 0
+
+
+@kernel
+def _end_connection(tasks, network, routes, protocol, transport, work, c, now):  # type: ignore[no-untyped-def]
+    """All bytes of a connection have arrived; return 1 if that was the last of its task."""
+    connections, reduces = work.connections, work.reduces
+    task, r = connections.task[c], connections.ring[c]
+    if r >= 0:
+        ring = reduces.first[task] + r
+        reduces.open[ring] -= 1
+        if reduces.open[ring] > 0:
+            return 0
+        reduces.round[ring] -= 1
+        if reduces.round[ring] > 0:
+            _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
+            return 0
+        reduces.rings_open[task] -= 1
+        if reduces.rings_open[task] > 0:
+            return 0
+    _end_task(tasks, work, task, now)
+    return 1
+
+
+@inlined
+def _look_at_timers(transport, work, now):  # type: ignore[no-untyped-def]
+    """Connections whose timer is over begin again, a little later, see `flexnet.simulate.kernels.dctcp.go_back`."""
+    connections = work.connections
+    for c in range(connections.n[0]):
+        if connections.timer[c] < now and not connections.done[c]:
+            late = now - connections.timer[c]
+            while late > transport.tick:
+                late >>= 1
+            connections.patience[c] *= 2
+            connections.timer[c] = now + connections.patience[c]
+            connections.timeouts[0] += 1
+            schedule(work.events, now + (transport.tick - late) // 200, GO_BACK + 8 * np.int64(c))
