@@ -116,6 +116,10 @@ class GraphBuilder:
         """Sum-aggregated embedding bag: (N, bag) indices to (N, out)."""
         return self.add(OpType.EMBEDDING, x, entries=entries, out=out)[0]
 
+    def token_embedding(self, x: Source, entries: int, out: int) -> Source:
+        """One row of a table for every token: (N, S) indices to (N, S, out)."""
+        return self.add(OpType.TOKEN_EMBEDDING, x, entries=entries, out=out)[0]
+
     def concat(self, xs: Sequence[Source], axis: int) -> Source:
         """Join along ``axis``, counted with the batch as 0."""
         return self.add(OpType.CONCAT, *_listed("concat", xs), axis=axis)[0]
@@ -129,11 +133,12 @@ class GraphBuilder:
         stride: int | tuple[int, int] = 1,
         padding: int | tuple[int, int] = 0,
         groups: int = 1,
+        bias: bool = True,
         activation: OpType | None = None,
     ) -> Source:
-        """2-D convolution with bias; ``kernel``, ``stride``, ``padding`` are (height, width), or one number."""
+        """2-D convolution; ``kernel``, ``stride``, ``padding`` are (height, width), or one number."""
         windows: dict[str, Any] = {"kernel": kernel, "stride": stride, "padding": padding}
-        return self.add(OpType.CONV2D, x, **windows, out=out, groups=groups, activation=activation)[0]
+        return self.add(OpType.CONV2D, x, **windows, out=out, groups=groups, bias=bias, activation=activation)[0]
 
     def pool2d(
         self,
@@ -159,6 +164,20 @@ class GraphBuilder:
         """Multi-head attention with kdim = vdim = embed/heads and no bias (weight [sum of projections, heads])."""
         return self.add(OpType.MULTI_HEAD_ATTENTION, query, key, value, embed=embed, heads=heads)[0]
 
+    def scaled_dot_product(
+        self, query: Source, key: Source, value: Source, heads: int, *, shared: int | None = None, causal: bool = False
+    ) -> Source:
+        """Attention of heads that lie side by side, without projections; ``shared`` heads of key and value."""
+        return self.add(OpType.SCALED_DOT_PRODUCT, query, key, value, heads=heads, shared=shared, causal=causal)[0]
+
+    def rope(self, *xs: Source, head: int) -> tuple[Source, ...]:
+        """Rotary positions of tensors whose innermost dimension is heads of ``head`` features."""
+        return self.add(OpType.ROPE, *xs, head=head)
+
+    def gated(self, gate: Source, up: Source | None = None, *, activation: OpType = OpType.SILU) -> Source:
+        """``activation(gate) up``; of one tensor the halves of its innermost dimension."""
+        return self.add(OpType.GATED, gate, *([] if up is None else [up]), activation=activation)[0]
+
     def binary(
         self,
         kind: OpType,
@@ -169,12 +188,12 @@ class GraphBuilder:
         name: str | None = None,
         activation: OpType | None = None,
     ) -> Source:
-        """Element-wise ADD, MUL, SUB or DIV of two equal shapes, optionally with a fused activation."""
+        """Element-wise ADD, MUL, SUB or DIV of two equal shapes (or sizes of 1), optionally with a fused activation."""
         check_op_type("binary: kind", kind, BINARY)
         return self.add(kind, a, b, name=name, inplace=inplace, activation=activation)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:
-        """Element-wise activation of ``x``: RELU, IDENTITY, SIGMOID, TANH, ELU, EXP or GELU."""
+        """Element-wise activation of ``x``: one of `flexnet.model.graph.UNARY`."""
         check_op_type("unary: kind", kind, UNARY)
         return self.add(kind, x, inplace=inplace)[0]
 
@@ -199,13 +218,25 @@ class GraphBuilder:
         """The experts' rows in sample order, k rows a sample (for speculative labels)."""
         return self.add(OpType.AGGREGATE_SPEC, gate, assignment, *_listed("aggregate_spec", experts))[0]
 
+    def dispatch(self, x: Source, assignment: Source, experts: int, *, capacity: float = 1.0) -> Source:
+        """Tokens (N, S, F) to the rows (N, experts, rows, F) of the experts they are assigned to (N, S, k)."""
+        return self.add(OpType.DISPATCH, x, assignment, experts=experts, capacity=capacity)[0]
+
+    def combine(self, gate: Source, assignment: Source, rows: Source) -> Source:
+        """Weighted sum of the rows (N, experts, rows, F) of each token, back in order (N, S, F)."""
+        return self.add(OpType.COMBINE, gate, assignment, rows)[0]
+
     def batch_norm(self, x: Source) -> Source:
         """Batch normalization with scale and shift for each channel."""
         return self.add(OpType.BATCH_NORM, x)[0]
 
-    def layer_norm(self, x: Source) -> Source:
+    def layer_norm(self, x: Source, *, scale: bool = True, shift: bool = True) -> Source:
         """Normalization over the innermost dimension, with scale and shift."""
-        return self.add(OpType.LAYER_NORM, x)[0]
+        return self.add(OpType.LAYER_NORM, x, scale=scale, shift=shift)[0]
+
+    def rms_norm(self, x: Source) -> Source:
+        """Division by the root mean square over the innermost dimension, with scale."""
+        return self.add(OpType.RMS_NORM, x)[0]
 
     def einsum(self, equation: str, x: Source, other: Source | tuple[int, ...], *, pointwise: int = 0) -> Source:
         """Contract ``x`` with a tensor, or a weight of this shape (outermost first); fuse element-wise operators."""

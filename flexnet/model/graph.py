@@ -57,12 +57,39 @@ class OpType(IntEnum):
     STACK = 1004
     UNSTACK = 1005
     SOFTMAX_CROSS_ENTROPY = 1006
+    RMS_NORM = 1007
+    GROUP_NORM = 1008
+    ROPE = 1009
+    TOKEN_EMBEDDING = 1010
+    SCALED_DOT_PRODUCT = 1011
+    GATED = 1012
+    DISPATCH = 1013
+    COMBINE = 1014
+    PERMUTE = 1015
+    SLICE = 1016
+    ADD_WEIGHT = 1017
+    MUL_WEIGHT = 1018
+    PREPEND = 1019
+    SILU = 1020
+    HARD_SIGMOID = 1021
+    HARD_SWISH = 1022
 
 
 BINARY = (OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV)
 """Element-wise operators of two tensors."""
 
-UNARY = (OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU)
+UNARY = (
+    OpType.RELU,
+    OpType.IDENTITY,
+    OpType.SIGMOID,
+    OpType.TANH,
+    OpType.ELU,
+    OpType.EXP,
+    OpType.GELU,
+    OpType.SILU,
+    OpType.HARD_SIGMOID,
+    OpType.HARD_SWISH,
+)
 """Element-wise operators of one tensor; also the activations that other operators fuse."""
 
 
