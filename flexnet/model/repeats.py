@@ -1,11 +1,13 @@
 """Repeated blocks of a model: runs of operators that come again and again, as its layers do."""
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from flexnet.model.graph import Operator, RepeatedBlock
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["find_repeats"]
 
@@ -39,6 +41,8 @@ def find_repeats(operators: Sequence[Operator]) -> tuple[RepeatedBlock, ...]:
     >>> find_repeats(b.build().operators)
     (RepeatedBlock(first=1, length=2, count=3),)
     """
+    import numpy as np
+
     if len(operators) < 2 * LEAST:
         return ()
     numbers: dict[object, int] = {}
@@ -50,7 +54,9 @@ def find_repeats(operators: Sequence[Operator]) -> tuple[RepeatedBlock, ...]:
     return tuple(_within(shapes, reads, 0, len(operators)))
 
 
-def _within(shapes: npt.NDArray[np.int64], reads: npt.NDArray[np.int64], begin: int, end: int) -> list[RepeatedBlock]:
+def _within(
+    shapes: "npt.NDArray[np.int64]", reads: "npt.NDArray[np.int64]", begin: int, end: int
+) -> list[RepeatedBlock]:
     best: RepeatedBlock | None = None
     for length in range(LEAST, (end - begin) // 2 + 1):
         if best is not None and end - begin <= best.length * best.count:
@@ -68,8 +74,10 @@ def _within(shapes: npt.NDArray[np.int64], reads: npt.NDArray[np.int64], begin: 
     return [*_within(shapes, reads, begin, best.first), best, *_within(shapes, reads, best.end, end)]
 
 
-def _longest_run(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
+def _longest_run(flags: "npt.NDArray[np.bool_]") -> tuple[int, int]:
     """Where the longest run of flags begins, and how long it is."""
+    import numpy as np
+
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     if not len(edges):
         return 0, 0
@@ -81,5 +89,4 @@ def _longest_run(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
 def _signature(op: Operator) -> object:
     """All of an operator but its place: what operators of repeated blocks must have in common."""
     inputs = tuple((source.op is None, source.output, source.tensor) for source in op.inputs)
-    attrs: Mapping[str, int] = op.attrs
-    return op.kind, op.key, inputs, op.outputs, op.weights, tuple(sorted(attrs.items())), op.equation
+    return op.kind, op.key, inputs, op.outputs, op.weights, tuple(sorted(op.attrs.items())), op.equation

@@ -76,6 +76,7 @@ def build_t5(settings: T5Settings, batch_size: int) -> ModelGraph:
         return b.rms_norm(x)
 
     words = embed(None)
-    x = stack(embed(words), stack(words, None))
+    memory = stack(words, None)
+    x = stack(embed(words), memory)
     b.cross_entropy(b.dense(x, settings.vocabulary_size, bias=False, tied=words))
     return b.build()
