@@ -14,6 +14,8 @@ __all__ = ["BINARY", "ELEMENT_BYTES", "UNARY", "ModelGraph", "OpType", "Operator
 
 ELEMENT_BYTES = MappingProxyType({"float": 4, "double": 8, "int32": 4, "int64": 8, "bool": 1})
 
+_NARROW_BYTES = MappingProxyType({"float16": 2, "float8": 1})  # what "float" becomes in another arithmetic
+
 
 class OpType(IntEnum):
     """Operator kinds, numbered as in the original (they are in measurement keys and task graph files)."""
@@ -108,7 +110,7 @@ class Tensor:
     @property
     def n_byte(self) -> int:
         """Bytes of its elements."""
-        return ELEMENT_BYTES[self.dtype] * self.volume
+        return (ELEMENT_BYTES.get(self.dtype) or _NARROW_BYTES[self.dtype]) * self.volume
 
     @property
     def shape(self) -> tuple[int, ...]:

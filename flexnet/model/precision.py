@@ -5,12 +5,15 @@ products, weights and activations have 8 bits, and gradients of weights are summ
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from flexnet.errors import FlexNetError, did_you_mean, one_of
+from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["PRECISIONS", "Precision", "find_precision"]
+__all__ = ["PRECISIONS", "Precision", "find_precision", "in_precision"]
+
+_FLOATS = MappingProxyType({4: "float", 2: "float16", 1: "float8"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +73,18 @@ def find_precision(name: str) -> Precision:
             f"dtype is {name!r}; it must be {one_of(tuple(PRECISIONS))}" + (f" ({hint})" if hint else "")
         )
     return PRECISIONS[name]
+
+
+def in_precision(op: Operator, precision: Precision) -> Operator:
+    """The operator with elements as large as the arithmetic has them; integers stay as they are."""
+
+    def sized(tensor: Tensor, size: int) -> Tensor:
+        return Tensor(tensor.dims, _FLOATS[size]) if tensor.dtype == "float" else tensor
+
+    activation, weight = precision.activation_bytes, precision.weight_bytes
+    return replace(
+        op,
+        inputs=tuple(replace(source, tensor=sized(source.tensor, activation)) for source in op.inputs),
+        outputs=tuple(sized(tensor, activation) for tensor in op.outputs),
+        weights=tuple(sized(tensor, weight) for tensor in op.weights),
+    )

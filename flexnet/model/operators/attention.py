@@ -44,7 +44,8 @@ class Attention(OperatorKind):
         query, key, value = (source.tensor for source in op.inputs)
         embed, heads = _width(op), op.weights[0].dims[1]
         rows = sum(tensor.volume // tensor.dims[0] for tensor in (query, key, value, query))
-        forward = sum(tensor_bytes(op)) + 4 * (2 * rows * embed + 4 * _pairs(op) * heads)
+        element = op.outputs[0].n_byte // op.outputs[0].volume
+        forward = sum(tensor_bytes(op)) + element * (2 * rows * embed + 4 * _pairs(op) * heads)
         return Passes(forward, 2 * forward)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:

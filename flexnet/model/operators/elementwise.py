@@ -23,6 +23,10 @@ class _ElementWise(OperatorKind):
         x, y, _ = elements(op)
         return 8 * x if op.attrs.get("inplace", 0) else 8 * (x + y)
 
+    def kept_elements(self, op: Operator) -> int:
+        """In place nothing, else y."""
+        return 0 if op.attrs.get("inplace", 0) else op.outputs[0].volume
+
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
         return image_axes(op)

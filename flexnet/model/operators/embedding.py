@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from flexnet.model.graph import ELEMENT_BYTES, Operator, OpType, Tensor
+from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_indices, check_shape, whole_number
 from flexnet.model.operators.kind import Axis, CopyingKind, Layer, OperatorKind, Passes, elements, tensor_bytes
 
@@ -89,6 +89,5 @@ class TokenEmbedding(CopyingKind):
 
 def row_bytes(op: Operator) -> Passes:
     """Bytes of the rows an operator takes, as wide as its output, one for each element of input 0; back twice."""
-    width = op.outputs[0].volume // op.outputs[0].dims[-1]
-    once = ELEMENT_BYTES["float"] * op.inputs[0].tensor.volume * width
+    once = op.inputs[0].tensor.volume * (op.outputs[0].n_byte // op.outputs[0].dims[-1])
     return Passes(once, 2 * once)
