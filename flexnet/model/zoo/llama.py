@@ -22,7 +22,7 @@ class LlamaSettings:
     num_layers: int = option(32, "number of layers", most=MOST_REPEATS)
     num_heads: int = option(32, "attention heads; must divide the hidden size")
     num_kv_heads: int = option(8, "heads of key and value; must divide the attention heads")
-    sequence_length: int = option(2048, "tokens of a sample")
+    sequence_length: int = option(1024, "tokens of a sample")
 
     def __post_init__(self) -> None:
         check_positive(self)

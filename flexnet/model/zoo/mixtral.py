@@ -28,7 +28,7 @@ class MixtralSettings:
     num_layers: int = option(32, "number of layers", most=MOST_REPEATS)
     num_heads: int = option(32, "attention heads; must divide the hidden size")
     num_kv_heads: int = option(8, "heads of key and value; must divide the attention heads")
-    sequence_length: int = option(2048, "tokens of a sample")
+    sequence_length: int = option(1024, "tokens of a sample")
     num_experts: int = option(8, "experts of a layer")
     top_k: int = option(2, "experts a token goes to")
     capacity_factor: float = option(1.0, "room of an expert, in even shares of the tokens of a sample")
