@@ -156,8 +156,8 @@ def make_problem(
 
 def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
     fitting = []
+    may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
     for entry in table.candidates(op, by_shape=semantics.shape_costs):
-        may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
         reduced = may_reduce and len(entry.degrees) == op.rank + 1 and entry.degrees[-1] > 1
         if len(entry.degrees) != op.rank and not reduced:
             raise FlexNetError(
