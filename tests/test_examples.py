@@ -29,5 +29,7 @@ def test_example(script: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_model_has_an_example() -> None:
-    assert [script.stem for script in EXAMPLES] == sorted([*MODELS, "change_plan", "own_model", "own_topology"])
+def test_every_model_of_the_original_has_an_example() -> None:
+    originals = [name for name, spec in MODELS.items() if spec.program]
+    others = ["change_plan", "llama", "own_model", "own_topology"]
+    assert [script.stem for script in EXAMPLES] == sorted([*originals, *others])

@@ -49,6 +49,7 @@ def _estimate(request: ProfileRequest, command_line: list[str]) -> int:
         attribute_parallel=cuts.attribute_parallel,
         max_local=cuts.max_local,
         every=cuts.every,
+        dtype=request.dtype,
     )
     write_measurement(request.output, table, provenance=_provenance(request, command_line))
     n_config = sum(map(len, table.entries.values()))
@@ -68,7 +69,8 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     from flexnet.profiler.journal import Journal, journal_path
     from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from, throttled
 
-    device = Cpu(request.dtype) if request.device == "cpu" else Cuda(request.dtype)
+    dtype = request.dtype or request.graph.dtype or "fp32"
+    device = Cpu(dtype) if request.device == "cpu" else Cuda(dtype)
     job = Job(shapes, request.cuts.n_server, request.cuts.big_gpu, request.time_cap)
     journal = Journal(journal_path(request.output), {**_identity(request), **device.identity()})
     journal.open(resume=request.resume)

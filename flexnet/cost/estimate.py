@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from flexnet.cost.configs import every_degrees
 from flexnet.cost.gpus import GPUS, Gpu, find_gpu
+from flexnet.cost.memory import held_bytes, readers_of
 from flexnet.cost.parts import part_of
 from flexnet.cost.roofline import part_seconds
 from flexnet.cost.shape_names import shape_name
@@ -20,6 +21,7 @@ from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
+from flexnet.model.precision import Precision, find_precision
 
 __all__ = ["complete_table", "estimate_entry", "gpu_of", "memory_of"]
 
@@ -59,7 +61,8 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
     >>> [(entry.degrees, entry.estimated) for entry in table.candidates(b.build().operators[0])]
     [((1, 1), False), ((1, 2), False), ((1, 1, 2), True), ((2, 1), True)]
     """
-    found = _gpu(table, gpu)
+    on = _Roofline(_gpu(table, gpu), big_gpu, _precision(table), table.estimated)
+    readers = readers_of(graph)
     shapes: dict[str, tuple[Entry, ...]] = {}
     for op in graph.operators:
         name = shape_name(op)
@@ -70,8 +73,9 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
         wanted = [
             degrees for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu) if degrees not in have
         ]
-        relatives = _relatives(op, known, big_gpu, found) if wanted else ()
-        shapes[name] = (*known, *(_estimated(op, degrees, relatives, big_gpu, found) for degrees in wanted))
+        read = readers[op.index]
+        relatives = _relatives(op, known, on, read) if wanted else ()
+        shapes[name] = (*known, *(_estimated(op, degrees, relatives, on, read) for degrees in wanted))
     return replace(table, shapes=MappingProxyType({**table.shapes, **shapes}))
 
 
@@ -79,7 +83,8 @@ def estimate_entry(
     op: Operator, degrees: tuple[int, ...], known: tuple[Entry, ...], *, big_gpu: int, gpu: Gpu
 ) -> Entry:
     """What a config of ``op`` costs by its nearest relative in ``known``, which must not be empty."""
-    return _estimated(op, degrees, _relatives(op, known, big_gpu, gpu), big_gpu, gpu)
+    on, readers = _Roofline(gpu, big_gpu), (1,) * len(op.inputs)
+    return _estimated(op, degrees, _relatives(op, known, on, readers), on, readers)
 
 
 def gpu_of(table: CostTable) -> Gpu | None:
@@ -104,6 +109,13 @@ def memory_of(table: CostTable) -> float | None:
     return None if gpu is None else gpu.memory_bytes
 
 
+def _precision(table: CostTable) -> Precision | None:
+    """Of what the ratios of estimates are; those of single precision that was measured as the original's."""
+    if table.dtype is None or (table.dtype == "fp32" and not table.estimated):
+        return None
+    return find_precision(table.dtype)
+
+
 class _Relative(NamedTuple):
     """A known config, and what the roofline has for it: seconds forward and back, and bytes."""
 
@@ -119,25 +131,38 @@ def _gpu(table: CostTable, gpu: str | Gpu | None) -> Gpu:
     return find_gpu(gpu) if gpu is not None else gpu_of(table) or find_gpu("a100")
 
 
-def _relatives(op: Operator, known: tuple[Entry, ...], big_gpu: int, gpu: Gpu) -> tuple[_Relative, ...]:
+class _Roofline(NamedTuple):
+    """What the roofline has for configs on a GPU."""
+
+    gpu: Gpu
+    big_gpu: int
+    precision: Precision | None = None
+    held: bool = False  # counts memory as estimated tables of a precision do
+
+    def of(self, op: Operator, degrees: tuple[int, ...], readers: tuple[int, ...]) -> tuple[float, float, int]:
+        """Seconds forward and back, and bytes, of one part."""
+        part = part_of(op, degrees, self.big_gpu)
+        seconds = part_seconds(part, 1, self.gpu, precision=self.precision)
+        if self.precision is None or not self.held:
+            return *seconds, kind_of(part).memory_bytes(part)
+        return *seconds, held_bytes(op, degrees, self.big_gpu, self.precision, readers)
+
+
+def _relatives(
+    op: Operator, known: tuple[Entry, ...], on: _Roofline, readers: tuple[int, ...]
+) -> tuple[_Relative, ...]:
     if not known:
         raise FlexNetError(f"operator {op.name} ({op.key}) has no known config to estimate others from")
-    found = {}
-    for entry in known:
-        part = part_of(op, entry.degrees, big_gpu)
-        found[entry.degrees] = _Relative(entry, *part_seconds(part, 1, gpu), kind_of(part).memory_bytes(part))
-    return tuple(found.values())
+    return tuple({entry.degrees: _Relative(entry, *on.of(op, entry.degrees, readers)) for entry in known}.values())
 
 
 def _estimated(
-    op: Operator, degrees: tuple[int, ...], relatives: tuple[_Relative, ...], big_gpu: int, gpu: Gpu
+    op: Operator, degrees: tuple[int, ...], relatives: tuple[_Relative, ...], on: _Roofline, readers: tuple[int, ...]
 ) -> Entry:
     parts = log(prod(degrees))
     # Of two equally near ones that with more parts: it is cut finer, as what is asked for mostly is.
     near = min(relatives, key=lambda one: (abs(log(prod(one.entry.degrees)) - parts), -prod(one.entry.degrees)))
-    part = part_of(op, degrees, big_gpu)
-    forward, backward = part_seconds(part, 1, gpu)
-    memory = kind_of(part).memory_bytes(part)
+    forward, backward, memory = on.of(op, degrees, readers)
     return Entry(
         degrees,
         _scaled(near.entry.forward, forward, near.forward),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, one_of
 
 __all__ = ["GPUS", "Gpu", "find_gpu"]
 
@@ -28,6 +28,8 @@ class Gpu:
         cores (dense, not the sparse figure), as cuDNN does by default; `flops` where there is no TF32.
     cache_bytes : float
         Level-2 cache.
+    bf16_flops, fp16_flops, fp8_flops : float
+        Operations per second of tensor cores in these arithmetics, dense; 0 where there are none.
     """
 
     name: str
@@ -36,17 +38,41 @@ class Gpu:
     memory_bytes: float
     tensor_flops: float
     cache_bytes: float
+    bf16_flops: float = 0.0
+    fp16_flops: float = 0.0
+    fp8_flops: float = 0.0
+
+    def rate(self, dtype: str) -> float:
+        """Peak operations per second of products of matrices in an arithmetic of `flexnet.model.precision.PRECISIONS`.
+
+        Raises
+        ------
+        FlexNetError
+            If the GPU does not have it.
+
+        Examples
+        --------
+        >>> GPUS["h100"].rate("bf16")
+        989400000000000.0
+        """
+        rates = {"fp32": self.flops, "tf32": self.tensor_flops if self.tensor_flops > self.flops else 0.0}
+        rates |= {"bf16": self.bf16_flops, "fp16": self.fp16_flops, "fp8": self.fp8_flops}
+        if not rates[dtype]:
+            has = one_of([name for name, rate in rates.items() if rate])
+            raise FlexNetError(f"GPU {self.name} has no {dtype}; use {has}, or another GPU")
+        return rates[dtype]
 
 
 # NVIDIA data sheets: V100 (SXM2 32 GB, January 2020), A100 (SXM4 40 GB, 2020: the memory the published profiles
-# fitted in), H100 (SXM5 80 GB) and H200 (SXM 141 GB): FP32, memory bandwidth, memory, TF32 (half the sparse figure),
-# level-2 cache.
+# fitted in), H100 (SXM5 80 GB), H200 (SXM 141 GB), B200 (an eighth of HGX B200: 180 GB, FP32 75 TFLOPS): FP32, memory
+# bandwidth, memory, TF32, level-2 cache, BF16, FP16, FP8; of tensor cores half the sparse figures.
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
-        "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12, 6e6),
-        "a100": Gpu("a100", 19.5e12, 1555e9, 40e9, 156e12, 40e6),
-        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12, 50e6),
-        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12, 50e6),
+        "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12, 6e6, 0.0, 125e12),
+        "a100": Gpu("a100", 19.5e12, 1555e9, 40e9, 156e12, 40e6, 312e12, 312e12),
+        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12),
+        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12),
+        "b200": Gpu("b200", 75e12, 8000e9, 180e9, 1125e12, 126e6, 2250e12, 2250e12, 4500e12),
     }
 )
 

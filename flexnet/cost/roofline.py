@@ -4,12 +4,14 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from flexnet.cost.gpus import Gpu, find_gpu
+from flexnet.cost.memory import held_bytes, readers_of
 from flexnet.cost.parts import largest_piece, part_of
 from flexnet.cost.shapes import Cuts, plan_shapes, tables_of
 from flexnet.cost.table import CostTable, Entry, held_seconds
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator
 from flexnet.model.operators import kind_of
 from flexnet.model.operators.kind import Arithmetic
+from flexnet.model.precision import Precision, find_precision, in_precision
 from flexnet.units import s_to_ms
 
 __all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "roofline_table"]
@@ -76,6 +78,7 @@ def roofline_table(
     attribute_parallel: bool = False,
     max_local: int | None = None,
     every: bool = False,
+    dtype: str | None = None,
     efficiency: Efficiency = EFFICIENCY,
 ) -> CostTable:
     """Estimate what a profiler would measure for ``graph``.
@@ -89,6 +92,9 @@ def roofline_table(
         As in `flexnet.cost.configs.measured_degrees`, which says what configs are in the table.
     every : bool
         Those of `flexnet.cost.configs.every_degrees` too, by shape; the original's names have none of them.
+    dtype : str, optional
+        Arithmetic, a name in `flexnet.model.precision.PRECISIONS`; None for that of the graph, and if it has none for
+        the original's: 4 bytes an element, and TF32 where its libraries choose that.
     efficiency : Efficiency
 
     Returns
@@ -101,7 +107,8 @@ def roofline_table(
     Raises
     ------
     FlexNetError
-        If the GPU is unknown, or an operator other than an Embedding has no full data-parallel config.
+        If the GPU is unknown or has not this arithmetic, or an operator other than an Embedding has no full
+        data-parallel config.
 
     Notes
     -----
@@ -113,13 +120,17 @@ def roofline_table(
     (the original cut the input too), and the GPUs of a server share its batch as far as they divide it (the original
     ignored ``big_gpu`` here, so its channel-split times do not compare with the others).
     """
-    found = find_gpu(gpu)
+    found, arithmetic = find_gpu(gpu), graph.dtype if dtype is None else dtype
+    precision = None if arithmetic is None else find_precision(arithmetic)
+    readers = readers_of(graph)
     cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every)
     shapes = plan_shapes(graph, cuts)
     by_key, by_shape = tables_of(
         shapes,
         {
-            (shape.name, degrees): _entry(part_of(shape.op, degrees, big_gpu), degrees, found, efficiency)
+            (shape.name, degrees): _entry(
+                shape.op, degrees, big_gpu, found, efficiency, precision, readers[shape.op.index]
+            )
             for shape in shapes
             for degrees in shape.degrees
         },
@@ -130,30 +141,38 @@ def roofline_table(
         "big_gpu": big_gpu,
         "gpu": asdict(found),
         "efficiency": asdict(efficiency),
+        **({} if precision is None else {"dtype": precision.name}),
     }
     return CostTable(
         graph.batch_size,
         n_server,
         by_key,
         True,
-        f"roofline {found.name}",
+        f"roofline {found.name}" + ("" if precision is None else f" {precision.name}"),
         MappingProxyType(provenance),
         by_shape,
     )
 
 
-def part_seconds(op: Operator, parts: int, gpu: Gpu, efficiency: Efficiency = EFFICIENCY) -> tuple[float, float]:
+def part_seconds(
+    op: Operator,
+    parts: int,
+    gpu: Gpu,
+    efficiency: Efficiency = EFFICIENCY,
+    precision: Precision | None = None,
+) -> tuple[float, float]:
     """Estimated forward and backward seconds of one of ``parts`` pieces of the batch of ``op`` on one GPU."""
     part, kind = largest_piece(op, parts), kind_of(op)
+    if precision is not None:
+        part = in_precision(part, precision)
     work, moved, irregular = kind.flops(part), kind.moved_bytes(part), kind.irregular_bytes(part)
     seconds = []
     for back, n_launch in enumerate(kind.launches(part)):
-        if kind.arithmetic is Arithmetic.CONVOLUTION:
+        if precision is None and kind.arithmetic is Arithmetic.CONVOLUTION:
             n_product = 1 + back  # filter and data
             run = n_product * _convolution(part, work.forward, moved.forward, bool(back), gpu, efficiency)
         else:
-            on_tensor_cores = kind.arithmetic is Arithmetic.TENSOR
-            rate = _tensor_rate(gpu, efficiency) if on_tensor_cores else efficiency.compute * gpu.flops
+            rate = _rate(part, gpu, efficiency, precision)
             bandwidth = efficiency.memory * gpu.memory_bandwidth
             if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
                 bandwidth *= efficiency.cached
@@ -179,13 +198,40 @@ def _convolution(op: Operator, work: float, moved: float, back: bool, gpu: Gpu, 
     return min(plain, work / _tensor_rate(gpu, efficiency) + efficiency.layout * streamed)
 
 
+def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision | None) -> float:
+    """Operations per second that a kind reaches in an arithmetic; without one, as the original's libraries do."""
+    arithmetic = kind_of(part).arithmetic
+    plain = efficiency.compute * gpu.flops
+    if precision is None:
+        return _tensor_rate(gpu, efficiency) if arithmetic is Arithmetic.TENSOR else plain
+    if arithmetic is Arithmetic.PLAIN or precision.name == "fp32":
+        return plain
+    # Transformer Engine has 8 bits for products of weights alone, and cuDNN's attention and convolutions have 16.
+    narrow = precision.name == "fp8" and arithmetic is not Arithmetic.PRODUCT
+    rate = efficiency.tensor * gpu.rate("bf16" if narrow else precision.name)
+    thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < _THIN
+    return efficiency.narrow * rate if thin else rate
+
+
 def _tensor_rate(gpu: Gpu, efficiency: Efficiency) -> float:
     if gpu.tensor_flops <= gpu.flops:
         return efficiency.compute * gpu.flops
     return efficiency.tensor * gpu.tensor_flops
 
 
-def _entry(part: Operator, degrees: tuple[int, ...], gpu: Gpu, efficiency: Efficiency) -> Entry:
-    forward, backward = part_seconds(part, 1, gpu, efficiency)
-    memory = kind_of(part).memory_bytes(part)
+def _entry(
+    op: Operator,
+    degrees: tuple[int, ...],
+    big_gpu: int,
+    gpu: Gpu,
+    efficiency: Efficiency,
+    precision: Precision | None,
+    readers: tuple[int, ...],
+) -> Entry:
+    part = part_of(op, degrees, big_gpu)
+    forward, backward = part_seconds(part, 1, gpu, efficiency, precision)
+    if precision is None:
+        memory = kind_of(part).memory_bytes(part)
+    else:
+        memory = held_bytes(op, degrees, big_gpu, precision, readers)
     return Entry(degrees, held_seconds(s_to_ms(forward)), held_seconds(s_to_ms(backward)), memory)

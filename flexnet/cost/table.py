@@ -9,6 +9,7 @@ import numpy as np
 from flexnet.cost.shape_names import shape_name
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator
+from flexnet.model.precision import PRECISIONS
 from flexnet.units import ms_to_s
 
 __all__ = ["CostTable", "Entry", "config_text", "held_seconds"]
@@ -68,6 +69,12 @@ class CostTable:
     source: str
     provenance: Mapping[str, object]
     shapes: Mapping[str, tuple[Entry, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def dtype(self) -> str | None:
+        """The arithmetic it is of, a name in `flexnet.model.precision.PRECISIONS`; None as the original's."""
+        said = self.provenance.get("dtype")
+        return said if isinstance(said, str) and said in PRECISIONS else None
 
     @property
     def origin(self) -> str:

@@ -3,7 +3,21 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["OPTIMIZERS"]
+from flexnet.model.precision import Precision
+
+__all__ = ["OPTIMIZERS", "state_bytes"]
 
 OPTIMIZERS: Mapping[str, int] = MappingProxyType({"sgd": 0, "adam": 8})
 """Bytes an optimizer keeps of each weight, by its name: of Adam both moments, 4 bytes each."""
+
+
+def state_bytes(optimizer: str, precision: Precision | None) -> int:
+    """Bytes an optimizer keeps of each weight in an arithmetic: with its state, a weight in single precision.
+
+    None of the latter where weights have that, as in the original, which None stands for.
+
+    >>> from flexnet.model.precision import PRECISIONS
+    >>> state_bytes("adam", PRECISIONS["bf16"]), state_bytes("sgd", None)
+    (12, 0)
+    """
+    return OPTIMIZERS[optimizer] + (0 if precision is None else precision.master_bytes)

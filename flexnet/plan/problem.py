@@ -12,9 +12,10 @@ from flexnet.model.cutting import aligned_split
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, Tensor
 from flexnet.model.operators import kind_of
 from flexnet.model.operators.kind import Window
+from flexnet.model.precision import PRECISIONS, Precision
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
-from flexnet.plan.optimizers import OPTIMIZERS
+from flexnet.plan.optimizers import OPTIMIZERS, state_bytes
 from flexnet.plan.semantics import Semantics
 
 __all__ = ["Problem", "make_problem"]
@@ -91,6 +92,8 @@ def make_problem(
         raise FlexNetError(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
         )
+    precision = PRECISIONS["fp32" if table.dtype is None else table.dtype]
+    kept = state_bytes(optimizer, precision)
     candidates = tuple(_candidates(op, table, cluster, semantics) for op in graph.operators)
     flat = [entry for entries in candidates for entry in entries]
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
@@ -121,13 +124,13 @@ def make_problem(
         backward=np.array([entry.backward for entry in flat]),
         memory=_ints(
             [
-                entry.memory + OPTIMIZERS[optimizer] * _weights_of_part(op, entry.degrees, semantics)
+                entry.memory + kept * _weights_of_part(op, entry.degrees, semantics)
                 for op, entries in zip(graph.operators, candidates, strict=True)
                 for entry in entries
             ]
         ),
         weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
-        weight_bytes=_ints([4 * op.weights[w].volume for op, w in weights]),  # always 4 B an element, as in 4.1
+        weight_bytes=_ints([precision.gradient_bytes * op.weights[w].volume for op, w in weights]),
         weight_cut=_weight_cuts(weights, semantics),
         edge_src=_ints([_producer(op, i) for op, i in edges]),
         edge_dst=_ints([op.index for op, _ in edges]),
@@ -135,7 +138,7 @@ def make_problem(
         edge_dims=_padded([tensor.dims for tensor in tensors], 1),
         edge_element_bytes=_ints(
             [
-                inherited[_producer(op, i)] if semantics.inherit_element_size else ELEMENT_BYTES[tensor.dtype]
+                inherited[_producer(op, i)] if semantics.inherit_element_size else _element_bytes(tensor, precision)
                 for (op, i), tensor in zip(edges, tensors, strict=True)
             ]
         ),
@@ -153,8 +156,8 @@ def make_problem(
 
 def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
     fitting = []
+    may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
     for entry in table.candidates(op, by_shape=semantics.shape_costs):
-        may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
         reduced = may_reduce and len(entry.degrees) == op.rank + 1 and entry.degrees[-1] > 1
         if len(entry.degrees) != op.rank and not reduced:
             raise FlexNetError(
@@ -187,13 +190,18 @@ def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
 
 
 def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics) -> int:
-    """Weights that a part holds."""
+    """Weights that a part holds and updates: of those that operators share, the first does."""
     if not semantics.shard_parameters:
-        return sum(weight.volume for weight in op.weights)
+        return op.n_parameter
     return sum(
         weight.volume // prod(degrees[k] for k in set(kind_of(op).weight_split(op, i)) if 0 <= k < len(degrees))
         for i, weight in enumerate(op.weights)
+        if i not in op.tied
     )
+
+
+def _element_bytes(tensor: Tensor, precision: Precision) -> int:
+    return precision.activation_bytes if tensor.dtype == "float" else ELEMENT_BYTES[tensor.dtype]
 
 
 def _reach(op: Operator, i: int, semantics: Semantics) -> tuple[Window, ...]:

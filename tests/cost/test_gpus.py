@@ -10,7 +10,7 @@ def test_gpus_are_found_by_name_in_any_case():
 
 
 def test_an_unknown_gpu_is_named_with_those_known():
-    with pytest.raises(FlexNetError, match="'b1000'; the GPUs are v100, a100, h100, h200"):
+    with pytest.raises(FlexNetError, match="'b1000'; the GPUs are v100, a100, h100, h200, b200"):
         find_gpu("b1000")
 
 

@@ -34,8 +34,10 @@ def sizes(graph: ModelGraph, *kinds: OpType) -> list[int]:
 
 def test_registry_names_models_and_programs() -> None:
     names = ["dlrm", "candle_uno", "transformer", "vgg", "alexnet", "resnet", "inception", "ncf", "moe"]
-    assert list(MODELS) == names
-    assert [(spec.name, spec.program) for spec in MODELS.values()] == [(name, name + "sim") for name in names]
+    todays = ["gpt", "llama", "mixtral", "vit", "bert", "t5"]
+    assert list(MODELS) == names + todays
+    programs = [(name, name + "sim") for name in names] + [(name, "") for name in todays]
+    assert [(spec.name, spec.program) for spec in MODELS.values()] == programs
     assert all(spec.summary and "\n" not in spec.summary for spec in MODELS.values())
 
 
@@ -81,7 +83,9 @@ def test_defaults_as_text_build_the_same_model(model: str) -> None:
 
 def test_flags_are_the_originals_with_their_defaults() -> None:
     flags = {
-        name: [(flag.name, flag.default_text) for flag in spec.flags if flag.effective] for name, spec in MODELS.items()
+        name: [(flag.name, flag.default_text) for flag in spec.flags if flag.effective]
+        for name, spec in MODELS.items()
+        if spec.program
     }
     assert flags == {
         "dlrm": [
@@ -100,10 +104,10 @@ def test_flags_are_the_originals_with_their_defaults() -> None:
             ("--num-heads", "16"),
             ("--sequence-length", "128"),
         ],
-        "vgg": [],
+        "vgg": [("--variant", "original")],
         "alexnet": [],
-        "resnet": [],
-        "inception": [],
+        "resnet": [("--variant", "original")],
+        "inception": [("--variant", "original")],
         "ncf": [
             ("--unum_per_table", "2"),
             ("--inum_per_table", "2"),
@@ -142,6 +146,58 @@ def test_flag_spellings_and_kinds() -> None:
 
 def test_ignored_flags_change_nothing() -> None:
     assert build("dlrm", loss_threshold="0.5", sigmoid_top="3", data_size="1000") == build("dlrm")
+
+
+def test_presets_are_settings_that_other_flags_change() -> None:
+    small = build("llama", preset="llama3-70b", num_layers=2, sequence_length="16")
+    assert sizes(small, OpType.TOKEN_EMBEDDING) == [8192]
+    assert len(sizes(small, OpType.SCALED_DOT_PRODUCT)) == 2 and small.operators[0].outputs[0].dims[1] == 16
+    flag = MODELS["mixtral"].flags[0]
+    assert (flag.name, flag.default_text) == ("--preset", "8x7b") and "8x22b" in flag.help
+    assert build("mixtral", preset="8x7b") == build("mixtral")
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "sentence"),
+    [
+        (
+            "llama",
+            {"preset": "llama3-8"},
+            r"--preset is 'llama3-8'; it must be llama3-8b, llama3-70b or llama3-405b \(did",
+        ),
+        ("gpt", {"preset": ""}, "--preset is ''; it must be gpt2 or gpt3-175b"),
+        ("gpt", {"sequence_length": 2048}, "--sequence-length is 2048; it must be at most --positions 1024"),
+        ("bert", {"num_heads": 7}, "--num-heads is 7; it must divide --hidden-size 768"),
+        ("bert", {"sequence_length": 513}, "--sequence-length is 513; it must be at most --positions 512"),
+        ("llama", {"num_kv_heads": 5}, "--num-kv-heads is 5; it must divide --num-heads 32"),
+        ("llama", {"num_heads": 4096}, "--num-heads is 4096; it must divide --hidden-size 4096 into an even number"),
+        ("llama", {"num_layers": 10001}, "--num-layers is 10001; it must be a whole number from 1 to 10000"),
+        ("mixtral", {"top_k": 9}, "--top-k is 9; it must be at most --num-experts 8"),
+        ("mixtral", {"capacity_factor": 0.0}, "--capacity-factor is 0.0; it must be a finite number above 0"),
+        ("t5", {"head_size": 0}, "--head-size is 0; it must be at least 1"),
+        ("vit", {"patch_size": 15}, "--patch-size is 15; it must divide --image-size 224"),
+        ("vit", {"num_heads": 5}, "--num-heads is 5; it must divide --hidden-size 768"),
+        (
+            "resnet",
+            {"variant": "papers"},
+            r"--variant is 'papers'; it must be original or paper \(did you mean paper\?\)",
+        ),
+    ],
+)
+def test_settings_of_todays_models_are_checked(model: str, flags: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(FlexNetError, match="^" + sentence):
+        build(model, **flags)
+
+
+def test_models_that_have_layers_know_their_blocks() -> None:
+    (layers,) = build("llama", num_layers=3).blocks
+    first, second, _ = layers.repetitions
+    graph = build("llama", num_layers=3)
+    assert [graph.operators[i].key for i in first] == [graph.operators[i].key for i in second]
+    assert layers.end == len(graph.operators) - 3
+    encoder, decoder = build("t5").blocks
+    assert (encoder.count, decoder.count) == (12, 12)
+    assert build("dlrm").blocks == () == build("alexnet").blocks
 
 
 def test_dlrm() -> None:
@@ -385,7 +441,7 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(("name", "hint"), [("alexnett", "did you mean alexnet?"), ("gpt", "choose one of dlrm, ")])
+@pytest.mark.parametrize(("name", "hint"), [("alexnett", "did you mean alexnet?"), ("palm", "choose one of dlrm, ")])
 def test_an_unknown_model_is_a_sentence(name: str, hint: str) -> None:
     with pytest.raises(FlexNetError, match=f"^unknown model '{name}'; ") as caught:
         MODELS[name]

@@ -8,7 +8,7 @@ from flexnet.commands.requests.flags import Flag, Given, switch
 from flexnet.commands.requests.limits import MAX_COUNT, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, unused_model_flags
-from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
+from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError
@@ -18,10 +18,9 @@ from flexnet.model.zoo import MODELS
 if TYPE_CHECKING:
     from flexnet.cost.shapes import Cuts
 
-__all__ = ["DEVICES", "DTYPES", "PROFILE_FLAGS", "ProfileRequest", "profile_request"]
+__all__ = ["DEVICES", "PROFILE_FLAGS", "ProfileRequest", "profile_request"]
 
 DEVICES = ("cuda", "cpu", "analytic")
-DTYPES = ("fp32", "tf32", "bf16", "fp16")
 
 PROFILE_FLAGS = [
     BATCH_SIZE,
@@ -41,12 +40,9 @@ PROFILE_FLAGS = [
         metavar="NAME",
         help="GPU to estimate for: {names} (default a100)",
     ),
-    Flag(
-        ["dtype", "--dtype"],
-        type=Name(DTYPES),
-        default="fp32",
-        metavar="NAME",
-        help="arithmetic to measure: fp32 (default, without TF32), tf32, bf16 or fp16",
+    dtype_flag(
+        "arithmetic: {names} (default that of the model; of the original's models fp32, without TF32 where it is "
+        "measured, and with it where their libraries choose it where it is estimated); fp8 is only estimated"
     ),
     Flag(
         ["time_cap", "--time-cap"],
@@ -99,8 +95,8 @@ class ProfileRequest:
         ``cuda``, ``cpu`` or ``analytic``.
     gpu : str
         GPU to estimate for.
-    dtype : str
-        ``fp32``, ``tf32``, ``bf16`` or ``fp16``.
+    dtype : str or None
+        A name in `flexnet.model.precision.PRECISIONS`; None for that of the model.
     time_cap : float
         Seconds a pass of a config is repeated at most.
     resume : bool
@@ -115,7 +111,7 @@ class ProfileRequest:
     cuts: "Cuts"
     device: str
     gpu: str
-    dtype: str
+    dtype: str | None
     time_cap: float
     resume: bool
     output: Path
@@ -136,7 +132,11 @@ def profile_request(asked: Asked) -> ProfileRequest:
     from flexnet.cost.shapes import Cuts
 
     values, device = asked.values, asked.values["device"]
-    other = ("--dtype", "--time-cap", "--resume") if device == "analytic" else ("--gpu",)
+    if values["dtype"] == "fp8" and device != "analytic":
+        raise FlexNetError(
+            "--dtype fp8 needs --device analytic; PyTorch's operators have no passes in 8 bits to measure"
+        )
+    other = ("--time-cap", "--resume") if device == "analytic" else ("--gpu",)
     useless = [f"{flag} has no effect with --device {device}" for flag in other if flag in asked.given]
     return ProfileRequest(
         graph=built_model(asked.model, asked.model_given, values["batch_size"]),

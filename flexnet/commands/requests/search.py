@@ -43,6 +43,8 @@ class SearchRequest:
         to estimate what it lacks.
     every_cut : bool
         Whether operators may be cut in ways that are not measured.
+    dtype : str or None
+        Arithmetic to estimate for; None for that of the model.
     optimizer : str
         A name in `flexnet.plan.optimizers.OPTIMIZERS`.
     memory_open : bool
@@ -63,6 +65,7 @@ class SearchRequest:
     settings: Settings
     semantics: Semantics
     gpu: str | None
+    dtype: str | None
     every_cut: bool
     optimizer: str
     memory_open: bool
@@ -106,6 +109,8 @@ def search_request(asked: Asked) -> SearchRequest:
     every_cut = _every_cut(values["cuts"], semantics)
     if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
+    if values["dtype"] is not None and values["mfile"] is not None:
+        raise FlexNetError("--dtype and --mfile exclude each other: a measurement file says of what arithmetic it is")
     check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
     if values["protocol"] != "flexnetpacket" and not semantics.fair_links:
         raise FlexNetError("--protocol needs --semantics corrected; the original's links are first in, first out")
@@ -124,6 +129,7 @@ def search_request(asked: Asked) -> SearchRequest:
         settings=settings,
         semantics=semantics,
         gpu=gpu,
+        dtype=values["dtype"],
         every_cut=every_cut,
         optimizer=values["optimizer"],
         memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS, searched_topologies
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
-from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL
+from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
 from flexnet.cost.configs import CUTS
 from flexnet.cost.gpus import GPUS
@@ -72,6 +72,10 @@ SEARCH_FLAGS = [
         type=Name(sorted(GPUS)),
         metavar="NAME",
         help="GPU to estimate times for: {names} (default a100); with --mfile, of cuts that the file lacks",
+    ),
+    dtype_flag(
+        "arithmetic to estimate times, memory and transfers for: {names} (default that of the model; of the original's "
+        "models 4 bytes an element, with TF32 where their libraries choose it)"
     ),
     Flag(
         ["cuts", "--cuts"],

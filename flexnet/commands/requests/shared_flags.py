@@ -2,9 +2,10 @@
 
 from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.limits import MAX_COUNT
-from flexnet.commands.requests.types import Whole
+from flexnet.commands.requests.types import Name, Whole
+from flexnet.model.precision import PRECISIONS
 
-__all__ = ["BATCH_SIZE", "BIG_GPU", "PARAMETER_PARALLEL"]
+__all__ = ["BATCH_SIZE", "BIG_GPU", "PARAMETER_PARALLEL", "dtype_flag"]
 
 BATCH_SIZE = Flag(
     ["batch_size", "--batch-size", "-b"],
@@ -27,3 +28,8 @@ PARAMETER_PARALLEL = switch(
     "--enable-parameter-parallel",
     "Linear operators may be cut along their output channels",
 )
+
+
+def dtype_flag(help: str) -> Flag:
+    """The arithmetic a model is trained in."""
+    return Flag(["dtype", "--dtype"], type=Name(PRECISIONS), metavar="NAME", help=help)

@@ -69,6 +69,7 @@ def read_costs(request: SearchRequest) -> CostTable:
             n_server=cluster.n_server,
             big_gpu=cluster.big_gpu,
             parameter_parallel=request.settings.parameter_parallel,
+            dtype=request.dtype,
         )
     check_covers(table, graph)
     if request.every_cut:

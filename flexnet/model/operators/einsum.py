@@ -7,7 +7,7 @@ from typing import NamedTuple
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import whole_number
-from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["Einsum", "Equation", "letter_sizes", "parse_equation"]
 
@@ -18,6 +18,7 @@ class Einsum(OperatorKind):
     number = OpType.EINSUM
     name = "Einsum"
     label = "einsum"
+    arithmetic = Arithmetic.PRODUCT
 
     def layer(
         self,

@@ -60,14 +60,16 @@ class Window(NamedTuple):
 
 
 class Arithmetic(Enum):
-    """What the products of a kind run on, in single precision."""
+    """What the operations of a kind run on; in single precision, what the original's libraries choose."""
 
     PLAIN = auto()
-    """Units without rounding, as cuBLAS does Linear."""
+    """Units of single precision, whatever a model is trained in: there are no products of matrices."""
+    PRODUCT = auto()
+    """Tensor cores where they take the precision; single precision without rounding, as cuBLAS does Linear."""
     TENSOR = auto()
-    """Tensor cores, which round to TF32, as cuDNN does attention."""
+    """Tensor cores; of single precision they round to TF32, as cuDNN does attention."""
     CONVOLUTION = auto()
-    """The faster of both, by cuDNN's rules; the operator has the inputs, weights and outputs of a Conv2D."""
+    """As `PRODUCT`, or as `TENSOR`, by cuDNN's rules; the operator has the tensors of a Conv2D."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class OperatorKind(ABC):
     most_samples : int or None
         Most samples on one GPU that the original measures; None for any number.
     arithmetic : Arithmetic
-        What its products run on.
+        What it runs on.
     row_blocks : bool
         In the forward pass one block of threads works on one row (the innermost dimension), however short.
     """
@@ -184,17 +186,20 @@ class OperatorKind(ABC):
     def memory_bytes(self, op: Operator) -> int:
         """Bytes of device memory one part needs: the ``mem_req`` of measurement files.
 
-        The original's profiler adds up what its bump allocator hands out for an operator: activations, weights and
-        their gradients, 4 bytes an element whatever its type.  Unless defined: 8 (x + y + w).
+        What the original's profiler allocates: activations, weights and their gradients, 4 bytes an element whatever
+        its type.  Unless defined: 8 (x + y + w).
         """
         return 8 * sum(elements(op))
+
+    def kept_elements(self, op: Operator) -> int:
+        """Elements that ``op`` makes and keeps for the backward pass; its outputs unless defined."""
+        return sum(tensor.volume for tensor in op.outputs)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Dimensions of a config that may be cut, and what that means; the batch alone unless defined.
 
         The dimensions of a config are those of output 0; one more, numbered as its rank, stands for a reduction.
-        `input_split` and `weight_split` must say what a part then needs.  (`channel_parallel` says what profilers cut
-        with ``--enable-parameter-parallel``.)
+        `input_split` and `weight_split` must say what a part then needs.
         """
         return {} if self.whole else {op.rank - 1: Axis.SAMPLE}
 

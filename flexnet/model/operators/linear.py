@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_shape, whole_number
-from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, elements, tensor_bytes
 
 __all__ = ["Linear"]
 
@@ -22,6 +22,7 @@ class Linear(OperatorKind):
     number = OpType.LINEAR
     name = "Dense"
     label = "dense"
+    arithmetic = Arithmetic.PRODUCT
     channel_parallel = True
 
     def layer(self, x: Tensor, *, out: int, bias: bool = True, activation: OpType | None = None) -> Layer:
@@ -55,6 +56,11 @@ class Linear(OperatorKind):
         x, y, _ = elements(op)
         fan_in, out = op.inputs[0].tensor.dims[0], op.outputs[0].dims[0]
         return 8 * (x + y + fan_in * out + out)
+
+    def kept_elements(self, op: Operator) -> int:
+        """The output, and what an activation was given unless the output tells its derivative."""
+        told = (0, OpType.IDENTITY, *_LIMITED)
+        return op.outputs[0].volume * (1 if op.attrs["activation"] in told else 2)
 
     def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
         """The output, where cuDNN computes the activation."""

@@ -2,7 +2,7 @@
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import Arithmetic, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["LSTM"]
 
@@ -13,6 +13,7 @@ class LSTM(OperatorKind):
     number = OpType.LSTM
     name = "LSTM"
     label = "lstm"
+    arithmetic = Arithmetic.PRODUCT
 
     def layer(self, x: Tensor, *, units: int, layers: int) -> Layer:
         """(N, S, F) to (N, S, units), four gates a layer; ``LSTM_<F>_<units>x<layers>``."""

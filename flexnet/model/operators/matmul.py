@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape
-from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, tensor_bytes
+from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["BatchMatmul"]
 
@@ -16,6 +16,7 @@ class BatchMatmul(OperatorKind):
     number = OpType.BATCH_MATMUL
     name = "BatchMatmul_"  # with the guid's, two underscores, as in the original
     label = "batch_matmul"
+    arithmetic = Arithmetic.PRODUCT
 
     def layer(self, a: Tensor, b: Tensor) -> Layer:
         """(N, R, K) and (N, K, C) to (N, R, C); ``BatchMatmul``."""

@@ -20,6 +20,7 @@ STARTS: "Registry[type[Start]]" = Registry(
         "data": "flexnet.search.starts.data_parallel:DataParallel",
         "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
         "groups": "flexnet.search.starts.groups:Groups",
+        "layers": "flexnet.search.starts.layers:Layers",
     },
 )
 """Starts by the name that ``--start`` takes."""

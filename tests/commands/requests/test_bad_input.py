@@ -107,7 +107,7 @@ COMMANDS = {
         ["profile", "dlrm", "--time-cap", "0"],
         "--time-cap",
     ),
-    "profile of odd numbers": (["profile", "dlrm", "--dtype", "fp8"], "it must be fp32, tf32, bf16 or fp16"),
+    "profile of odd numbers": (["profile", "dlrm", "--dtype", "int8"], "it must be fp32, tf32, bf16, fp16 or fp8"),
     "unknown device": (["profile", "dlrm", "--device", "tpu"], "it must be cuda, cpu or analytic"),
     "search flag in profile": (
         ["profile", "dlrm", "--device", "analytic", "--topology", "fc"],
@@ -123,7 +123,7 @@ COMMANDS = {
     "original program without topology": (["dlrmsim", "-ll:gpu", "1"], "--topology is missing; choose topoopt"),
     "original program on four GPUs": (["dlrmsim", "-ll:gpu", "4", "--topology", "fc"], "--big-gpu"),
     "original program with an unknown flag": (["dlrmsim", "--topology", "fc", "--nsimnodes", "4"], "--nsimnode?"),
-    "original program that measures": (["dlrmsim", "--measure", "--dtype", "fp8"], "it must be fp32, tf32"),
+    "original program that measures": (["dlrmsim", "--measure", "--dtype", "int8"], "it must be fp32, tf32"),
 }
 
 FLAGS = {

@@ -8,10 +8,11 @@ import pytest
 from flexnet.commands.cli import COMMANDS
 from flexnet.commands.requests.flags import Flag
 from flexnet.commands.requests.limits import searched_topologies
-from flexnet.commands.requests.profile import DEVICES, DTYPES, PROFILE_FLAGS
+from flexnet.commands.requests.profile import DEVICES, PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS, parse_search
 from flexnet.commands.simulate import simulate
 from flexnet.cost.gpus import GPUS
+from flexnet.model.precision import PRECISIONS
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan import task_kinds
 from flexnet.plan.semantics import PRESETS
@@ -34,9 +35,10 @@ def test_kinds_of_tasks_are_those_of_the_files() -> None:
         (SEARCH_FLAGS, "--network", NETWORKS),
         (SEARCH_FLAGS, "--semantics", PRESETS),
         (SEARCH_FLAGS, "--gpu", GPUS),
+        (SEARCH_FLAGS, "--dtype", PRECISIONS),
         (PROFILE_FLAGS, "--gpu", GPUS),
         (PROFILE_FLAGS, "--device", DEVICES),
-        (PROFILE_FLAGS, "--dtype", DTYPES),
+        (PROFILE_FLAGS, "--dtype", PRECISIONS),
         (simulate.params, "--topology", ("file", *TOPOLOGIES)),
         (simulate.params, "--network", LINK_MODELS),
     ],
@@ -64,7 +66,7 @@ def test_devices_know_every_arithmetic() -> None:
     pytest.importorskip("torch")
     from flexnet.profiler.device import DTYPES as KNOWN
 
-    assert tuple(KNOWN) == DTYPES
+    assert {*KNOWN, "fp8"} == set(PRECISIONS)
 
 
 def test_flags_are_kept_in_the_order_they_were_typed() -> None:

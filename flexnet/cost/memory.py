@@ -1,0 +1,58 @@
+"""Memory that a part of an operator needs in training in a given arithmetic.
+
+The original counts everything that an operator reads and writes, with gradients, for each operator by itself
+(`OperatorKind.memory_bytes`), so what one operator hands to the next counts four times.  Here counts what is there at
+once at the end of a forward pass: what every operator keeps for the backward pass, weights, and their gradients.
+"""
+
+from flexnet.cost.parts import part_of
+from flexnet.model.graph import ModelGraph, Operator
+from flexnet.model.operators import kind_of
+from flexnet.model.precision import Precision
+
+__all__ = ["held_bytes", "readers_of"]
+
+
+def held_bytes(
+    op: Operator, degrees: tuple[int, ...], big_gpu: int, precision: Precision, readers: tuple[int, ...]
+) -> int:
+    """Bytes that a GPU holds for one part of ``op`` between its forward and its backward pass.
+
+    An output is kept by whoever made it (`OperatorKind.kept_elements`), a partial sum by the parts in equal shares.  A
+    part that reads more than its share of a tensor keeps a copy of the rest, which operators that read the same share.
+
+    Parameters
+    ----------
+    op : Operator
+        Not cut.
+    degrees : tuple of int
+        Config.
+    big_gpu : int
+        GPUs of a server acting as one.
+    precision : Precision
+    readers : tuple of int
+        How many operators read each input.
+    """
+    kind, part = kind_of(op), part_of(op, degrees, big_gpu)
+    reduction = degrees[op.rank] if len(degrees) > op.rank else 1
+    pieces = op.outputs[0].volume // part.outputs[0].volume * reduction
+    kept = kind.kept_elements(part) // reduction
+    for whole, source, n_reader in zip(op.inputs, part.inputs, readers, strict=True):
+        if source.tensor.dtype == "float":
+            kept += max(source.tensor.volume - whole.tensor.volume // pieces, 0) // n_reader
+    weights = sum(weight.volume for weight in part.weights)  # of a tied one, every operator has a copy
+    per_weight = precision.weight_bytes + precision.gradient_bytes
+    return precision.activation_bytes * kept + per_weight * weights
+
+
+def readers_of(graph: ModelGraph) -> tuple[tuple[int, ...], ...]:
+    """How many operators read each input of every operator."""
+    count: dict[tuple[int, int], set[int]] = {}
+    for op in graph.operators:
+        for source in op.inputs:
+            if source.op is not None:
+                count.setdefault((source.op, source.output), set()).add(op.index)
+    return tuple(
+        tuple(1 if source.op is None else len(count[source.op, source.output]) for source in op.inputs)
+        for op in graph.operators
+    )

@@ -1,0 +1,123 @@
+"""Layers dealt out over servers, or their weights cut, where data parallelism does not fit into memory.
+
+A model's layers are alike (`flexnet.model.graph.ModelGraph.blocks`), so what is decided for one holds for all.  Dealt
+out, consecutive layers lie on one of 2, 4, ... sets of servers, each cut along the batch over its set.  Cut, every
+operator that has weights is cut along its output channels or what it sums over, others along what they share with
+these, over 2, 4, ... servers, and along the batch over the rest.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from flexnet.cost.shape_names import shape_name
+from flexnet.cost.table import Entry
+from flexnet.model.cutting import divisors
+from flexnet.model.graph import Operator
+from flexnet.model.operators import kind_of
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.memory import memory_needed
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.start import Start, StartPoints
+
+__all__ = ["Layers"]
+
+MOST_TASKS = 1_000_000  # of a strategy that cuts weights, about: what cuts unlike its neighbours has many transfers
+
+Configs = tuple[Config, ...]
+
+
+class Layers(Start):
+    """Over as few sets of servers as fit, dealt out and cut; none where data parallelism fits, or without layers."""
+
+    name: ClassVar[str] = "layers"
+
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """The first of either that fits; of both the leanest if none does.  Nothing is left to chance."""
+        problem = space.problem
+        if memory_limit is None or not problem.graph.blocks:
+            return StartPoints(())
+        degrees, found, needed = divisors(problem.cluster.n_server, problem.cluster.n_server), list[Configs](), {}
+        if _memory(problem, _dealt(problem, 1)) <= memory_limit:
+            return StartPoints(())
+        makers: tuple[Callable[[Problem, int], Configs], ...] = (_dealt, _cut)
+        for make in makers:
+            for degree in degrees[1:]:
+                tasks = 2 * problem.cluster.n_server * degree * len(problem.graph.operators)
+                if make is _cut and tasks > MOST_TASKS:
+                    break
+                configs = make(problem, degree)
+                needed[configs] = _memory(problem, configs)
+                if needed[configs] <= memory_limit:
+                    found.append(configs)
+                    break
+        return StartPoints(tuple(found) or (min(needed, key=needed.__getitem__),) if needed else ())
+
+
+def _memory(problem: Problem, configs: Configs) -> float:
+    return memory_needed(problem, make_strategy(problem, configs))
+
+
+def _dealt(problem: Problem, n_set: int) -> Configs:
+    """Layers of all repeated blocks in ``n_set`` runs, each over its set of servers, with what lies between."""
+    n_server = problem.cluster.n_server
+    layers = [layer for block in problem.graph.blocks for layer in block.repetitions]
+    stage_of, stage = {}, 0
+    starts = {layer[0]: i * n_set // len(layers) for i, layer in enumerate(layers)}
+    for op in problem.graph.operators:
+        stage = starts.get(op.index, stage)
+        stage_of[op.index] = stage
+    size = n_server // n_set
+    configs = []
+    for op, entries in zip(problem.graph.operators, problem.candidates, strict=True):
+        degrees = _by_batch(op, entries, size)
+        first = stage_of[op.index] * size
+        configs.append(Config(degrees, tuple(range(first, first + prod(degrees)))))
+    return tuple(configs)
+
+
+def _cut(problem: Problem, degree: int) -> Configs:
+    """Weights cut ``degree`` times; each shape is decided once."""
+    n_server = problem.cluster.n_server
+    of_shape: dict[str, Config] = {}
+    names = [shape_name(op) for op in problem.graph.operators]
+    for name, op, entries in zip(names, problem.graph.operators, problem.candidates, strict=True):
+        if name not in of_shape:
+            degrees = _with_weights_cut(op, entries, n_server, degree)
+            of_shape[name] = Config(degrees, tuple(range(prod(degrees))))
+    return tuple(of_shape[name] for name in names)
+
+
+def _by_batch(op: Operator, entries: tuple[Entry, ...], most: int) -> tuple[int, ...]:
+    """The config that cuts the batch alone, over as many servers as may be."""
+    batch = op.rank - 1
+    options = [entry.degrees for entry in entries if prod(entry.degrees) == entry.degrees[batch] <= most]
+    return max(options, key=prod) if options and not kind_of(op).whole else entries[0].degrees
+
+
+def _with_weights_cut(op: Operator, entries: tuple[Entry, ...], n_server: int, degree: int) -> tuple[int, ...]:
+    """The config over all servers that cuts weights, or else features, ``degree`` times, and the batch for the rest.
+
+    Of several, the one that needs least memory, then least time; the batch alone, if there is none.
+    """
+    batch = op.rank - 1
+    fitting = [
+        entry
+        for entry in entries
+        if prod(entry.degrees) == n_server and entry.degrees[batch] == n_server // degree and _one_other(entry, batch)
+    ]
+    if not fitting:
+        return _by_batch(op, entries, n_server)
+    return min(fitting, key=lambda entry: (entry.memory, entry.forward + entry.backward)).degrees
+
+
+def _one_other(entry: Entry, batch: int) -> bool:
+    """Whether at most one dimension beside the batch is cut, and that is the innermost or a reduction."""
+    others = [k for k, n in enumerate(entry.degrees) if n > 1 and k != batch]
+    return len(others) <= 1 and all(k in (0, batch + 1) for k in others)
