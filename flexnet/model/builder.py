@@ -12,14 +12,17 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import BINARY, UNARY, ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.model.operators import find_kind
 from flexnet.model.operators.checks import check_dtype, check_op_type, shown, whole_number
-from flexnet.model.operators.kind import OperatorKind
+from flexnet.model.operators.kind import Layer, OperatorKind
+from flexnet.model.precision import find_precision
+from flexnet.model.repeats import find_repeats
+from flexnet.model.sequence_layers import SequenceLayers
 
 __all__ = ["GraphBuilder"]
 
 FIRST_GUID = 100
 
 
-class GraphBuilder:
+class GraphBuilder(SequenceLayers):
     """Collects operators; each method adds one and returns the source its consumers take.
 
     >>> b = GraphBuilder("mlp", batch_size=8)
@@ -28,16 +31,18 @@ class GraphBuilder:
     ('Dense_16_4', (4, 8))
     """
 
-    def __init__(self, name: str, batch_size: int) -> None:
+    def __init__(self, name: str, batch_size: int, *, dtype: str | None = None) -> None:
         self.name = name
         self.batch_size = whole_number("batch size", batch_size)
+        self.dtype = None if dtype is None else find_precision(dtype).name
         self._operators: list[Operator] = []
 
     def build(self) -> ModelGraph:
         """Return the graph built so far."""
         if not self._operators:
             raise FlexNetError(f"model {self.name} has no operators; add at least one layer before build()")
-        return ModelGraph(self.name, self.batch_size, tuple(self._operators))
+        operators = tuple(self._operators)
+        return ModelGraph(self.name, self.batch_size, operators, self.dtype, find_repeats(operators))
 
     def input(self, *shape: int, dtype: str = "float") -> Source:
         """Data of per-sample shape ``shape`` (outermost first, without the batch).
@@ -51,7 +56,13 @@ class GraphBuilder:
         return Source(None, 0, Tensor((*reversed(sizes), self.batch_size), dtype))
 
     def add(
-        self, kind: int | OperatorKind, /, *inputs: Source, name: str | None = None, **parameters: Any
+        self,
+        kind: int | OperatorKind,
+        /,
+        *inputs: Source,
+        name: str | None = None,
+        tied: Source | None = None,
+        **parameters: Any,
     ) -> tuple[Source, ...]:
         """Add an operator of any kind in `flexnet.model.operators.OPERATORS`; the other methods are short for this.
 
@@ -63,6 +74,8 @@ class GraphBuilder:
             What it reads, in order: data, or what this builder returned.
         name : str, optional
             What the operator is called before its number; as its kind unless given.
+        tied : Source, optional
+            What an operator put out of which the first weight is this one's, too.
         parameters
             Those that the `layer` of the kind takes.
 
@@ -104,13 +117,22 @@ class GraphBuilder:
             tuple(layer.weights),
             MappingProxyType(dict(layer.attrs)),
             layer.equation,
+            MappingProxyType({} if tied is None else {0: self._owner(layer, tied)}),
         )
         self._operators.append(op)
         return tuple(Source(index, i, tensor) for i, tensor in enumerate(op.outputs))
 
-    def dense(self, x: Source, out: int, *, bias: bool = True, activation: OpType | None = None) -> Source:
-        """Linear layer over the innermost dimension, optionally with a fused activation."""
-        return self.add(OpType.LINEAR, x, out=out, bias=bias, activation=activation)[0]
+    def dense(
+        self,
+        x: Source,
+        out: int,
+        *,
+        bias: bool = True,
+        activation: OpType | None = None,
+        tied: Source | None = None,
+    ) -> Source:
+        """Linear layer over the innermost dimension, optionally with a fused activation, or an embedding's weight."""
+        return self.add(OpType.LINEAR, x, out=out, bias=bias, activation=activation, tied=tied)[0]
 
     def embedding(self, x: Source, entries: int, out: int) -> Source:
         """Sum-aggregated embedding bag: (N, bag) indices to (N, out)."""
@@ -129,11 +151,12 @@ class GraphBuilder:
         stride: int | tuple[int, int] = 1,
         padding: int | tuple[int, int] = 0,
         groups: int = 1,
+        bias: bool = True,
         activation: OpType | None = None,
     ) -> Source:
-        """2-D convolution with bias; ``kernel``, ``stride``, ``padding`` are (height, width), or one number."""
+        """2-D convolution; ``kernel``, ``stride``, ``padding`` are (height, width), or one number."""
         windows: dict[str, Any] = {"kernel": kernel, "stride": stride, "padding": padding}
-        return self.add(OpType.CONV2D, x, **windows, out=out, groups=groups, activation=activation)[0]
+        return self.add(OpType.CONV2D, x, **windows, out=out, groups=groups, bias=bias, activation=activation)[0]
 
     def pool2d(
         self,
@@ -169,12 +192,12 @@ class GraphBuilder:
         name: str | None = None,
         activation: OpType | None = None,
     ) -> Source:
-        """Element-wise ADD, MUL, SUB or DIV of two equal shapes, optionally with a fused activation."""
+        """Element-wise ADD, MUL, SUB or DIV of two equal shapes (or sizes of 1), optionally with a fused activation."""
         check_op_type("binary: kind", kind, BINARY)
         return self.add(kind, a, b, name=name, inplace=inplace, activation=activation)[0]
 
     def unary(self, kind: OpType, x: Source, *, inplace: bool = True) -> Source:
-        """Element-wise activation of ``x``: RELU, IDENTITY, SIGMOID, TANH, ELU, EXP or GELU."""
+        """Element-wise activation of ``x``: one of `flexnet.model.graph.UNARY`."""
         check_op_type("unary: kind", kind, UNARY)
         return self.add(kind, x, inplace=inplace)[0]
 
@@ -203,19 +226,11 @@ class GraphBuilder:
         """Batch normalization with scale and shift for each channel."""
         return self.add(OpType.BATCH_NORM, x)[0]
 
-    def layer_norm(self, x: Source) -> Source:
-        """Normalization over the innermost dimension, with scale and shift."""
-        return self.add(OpType.LAYER_NORM, x)[0]
-
     def einsum(self, equation: str, x: Source, other: Source | tuple[int, ...], *, pointwise: int = 0) -> Source:
         """Contract ``x`` with a tensor, or a weight of this shape (outermost first); fuse element-wise operators."""
         if isinstance(other, tuple):
             return self.add(OpType.EINSUM, x, equation=equation, weight=other, pointwise=pointwise)[0]
         return self.add(OpType.EINSUM, x, other, equation=equation, pointwise=pointwise)[0]
-
-    def lstm(self, x: Source, units: int, layers: int) -> Source:
-        """A stack of LSTM layers over (batch, sequence, features), one operator for all steps and layers."""
-        return self.add(OpType.LSTM, x, units=units, layers=layers)[0]
 
     def reduce_mean(self, x: Source, axes: Sequence[int]) -> Source:
         """Mean over ``axes``, counted with the batch as 0; they disappear."""
@@ -236,6 +251,15 @@ class GraphBuilder:
     def cross_entropy(self, x: Source) -> Source:
         """Softmax over the innermost dimension and its cross entropy with the labels."""
         return self.add(OpType.SOFTMAX_CROSS_ENTROPY, x)[0]
+
+    def _owner(self, layer: Layer, tied: Source) -> tuple[int, int]:
+        """The operator whose first weight that of ``layer`` is, and the number of the weight there."""
+        self._check_source(layer.key, tied, any_batch=False)
+        owner = None if tied.op is None else self._operators[tied.op]
+        if owner is None or not owner.weights or not layer.weights or owner.weights[0] != layer.weights[0]:
+            shape = layer.weights[0].shape if layer.weights else "of none"
+            raise FlexNetError(f"{layer.key} cannot share a weight {shape}: the operator it names has another, or none")
+        return owner.tied.get(0, (owner.index, 0))
 
     def _check_source(self, label: str, x: object, *, any_batch: bool) -> None:
         """Refuse what is neither data with the batch of this builder nor the output of one of its operators."""

@@ -10,7 +10,7 @@ from enum import IntEnum
 from math import prod
 from types import MappingProxyType
 
-__all__ = ["BINARY", "ELEMENT_BYTES", "UNARY", "ModelGraph", "OpType", "Operator", "Source", "Tensor"]
+__all__ = ["BINARY", "ELEMENT_BYTES", "UNARY", "ModelGraph", "OpType", "Operator", "RepeatedBlock", "Source", "Tensor"]
 
 ELEMENT_BYTES = MappingProxyType({"float": 4, "double": 8, "int32": 4, "int64": 8, "bool": 1})
 
@@ -57,12 +57,39 @@ class OpType(IntEnum):
     STACK = 1004
     UNSTACK = 1005
     SOFTMAX_CROSS_ENTROPY = 1006
+    RMS_NORM = 1007
+    GROUP_NORM = 1008
+    ROPE = 1009
+    TOKEN_EMBEDDING = 1010
+    SCALED_DOT_PRODUCT = 1011
+    GATED = 1012
+    DISPATCH = 1013
+    COMBINE = 1014
+    PERMUTE = 1015
+    SLICE = 1016
+    ADD_WEIGHT = 1017
+    MUL_WEIGHT = 1018
+    PREPEND = 1019
+    SILU = 1020
+    HARD_SIGMOID = 1021
+    HARD_SWISH = 1022
 
 
 BINARY = (OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV)
 """Element-wise operators of two tensors."""
 
-UNARY = (OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU)
+UNARY = (
+    OpType.RELU,
+    OpType.IDENTITY,
+    OpType.SIGMOID,
+    OpType.TANH,
+    OpType.ELU,
+    OpType.EXP,
+    OpType.GELU,
+    OpType.SILU,
+    OpType.HARD_SIGMOID,
+    OpType.HARD_SWISH,
+)
 """Element-wise operators of one tensor; also the activations that other operators fuse."""
 
 
@@ -118,6 +145,8 @@ class Operator:
         What shapes do not tell: kernel, stride, padding, heads, bag...
     equation : str
         Of an einsum, as numpy's, outermost dimension first: ``"bsd,de->bse"``; else empty.
+    tied : Mapping[int, tuple[int, int]]
+        Weights that are those of an earlier operator: number of the weight to that operator and its number there.
     """
 
     index: int
@@ -129,6 +158,12 @@ class Operator:
     weights: tuple[Tensor, ...] = ()
     attrs: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     equation: str = ""
+    tied: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def n_parameter(self) -> int:
+        """Elements of its weights, less those that are an earlier operator's."""
+        return sum(weight.volume for i, weight in enumerate(self.weights) if i not in self.tied)
 
     @property
     def rank(self) -> int:
@@ -137,12 +172,62 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatedBlock:
+    """A run of operators that comes several times, as the layers of a network do.
+
+    Parameters
+    ----------
+    first : int
+        Its first operator.
+    length : int
+        Operators of one repetition.
+    count : int
+        Repetitions, which follow one another.
+    """
+
+    first: int
+    length: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        """The operator behind the last repetition."""
+        return self.first + self.length * self.count
+
+    @property
+    def repetitions(self) -> tuple[range, ...]:
+        """Operators of every repetition, in order."""
+        begins = range(self.first, self.end, self.length)
+        return tuple(range(begin, begin + self.length) for begin in begins)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelGraph:
-    """Operators in creation order; every input comes from an earlier operator or is data."""
+    """Operators in creation order; every input comes from an earlier operator or is data.
+
+    Parameters
+    ----------
+    name : str
+    batch_size : int
+        Samples.
+    operators : tuple of Operator
+    dtype : str or None
+        Arithmetic that it is trained in unless another is asked for, a name in `flexnet.model.precision.PRECISIONS`;
+        None as the original: single precision, of which its libraries round some products to TF32.
+    blocks : tuple of RepeatedBlock
+        Its repeated blocks, in order (`flexnet.model.repeats.find_repeats`).
+    """
 
     name: str
     batch_size: int
     operators: tuple[Operator, ...]
+    dtype: str | None = None
+    blocks: tuple[RepeatedBlock, ...] = ()
+
+    @property
+    def n_parameter(self) -> int:
+        """Elements of all weights, each counted once."""
+        return sum(op.n_parameter for op in self.operators)
 
     def keys(self) -> tuple[str, ...]:
         """Distinct measurement names in order of first appearance."""

@@ -13,22 +13,14 @@ import torch.nn.functional as F  # noqa: N812
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.profiler.activations import ACTIVATIONS
+from flexnet.profiler.expert_operators import EXPERT_OPERATORS
+from flexnet.profiler.sequence_operators import SEQUENCE_OPERATORS
 
 __all__ = ["Work", "check_runs", "make_work"]
 
 Tensors = Sequence[torch.Tensor]
 
-_ACTIVATIONS: Mapping[int, Callable[[torch.Tensor], torch.Tensor]] = MappingProxyType(
-    {
-        OpType.RELU: torch.relu,
-        OpType.IDENTITY: torch.clone,
-        OpType.SIGMOID: torch.sigmoid,
-        OpType.TANH: torch.tanh,
-        OpType.ELU: F.elu,
-        OpType.EXP: torch.exp,
-        OpType.GELU: F.gelu,
-    }
-)
 _FUSED = MappingProxyType({OpType.RELU: torch.relu_, OpType.SIGMOID: torch.sigmoid_, OpType.TANH: torch.tanh_})
 _BINARY: Mapping[int, Callable[..., torch.Tensor]] = MappingProxyType(
     {OpType.ADD: torch.add, OpType.SUB: torch.sub, OpType.MUL: torch.mul, OpType.DIV: torch.div}
@@ -145,17 +137,21 @@ def _input(op: Operator, i: int, device: str, dtype: torch.dtype, table_rows: in
         return _normal(shape, device, dtype)
     n_choice = _n_choice(op, table_rows)
     as_held = {"int32": torch.int32, "int64": torch.int64}[tensor.dtype]
-    if op.kind == OpType.EMBEDDING:
+    if op.kind in (OpType.EMBEDDING, OpType.TOKEN_EMBEDDING):
         return torch.randint(n_choice, shape, device=device, dtype=as_held)
-    if len(shape) != 2 or shape[1] > n_choice:
+    if len(shape) < 2 or shape[-1] > n_choice:
         return torch.zeros(shape, device=device, dtype=as_held)
-    ranked = torch.rand((shape[0], n_choice), device=device)  # every sample goes to different experts
-    return ranked.topk(shape[1], dim=1).indices.to(as_held)
+    ranked = torch.rand((*shape[:-1], n_choice), device=device)  # every sample goes to different experts
+    return ranked.topk(shape[-1], dim=-1).indices.to(as_held)
 
 
 def _n_choice(op: Operator, table_rows: int | None) -> int:
-    if op.kind == OpType.EMBEDDING:
+    if op.kind in (OpType.EMBEDDING, OpType.TOKEN_EMBEDDING):
         return table_rows or op.weights[0].dims[1]
+    if op.kind == OpType.DISPATCH:
+        return op.outputs[0].dims[2]
+    if op.kind == OpType.COMBINE:
+        return op.inputs[2].tensor.dims[2]
     if op.kind == OpType.GROUP_BY:
         return len(op.outputs)
     if op.kind in (OpType.AGGREGATE, OpType.AGGREGATE_SPEC):
@@ -184,7 +180,7 @@ def _linear(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
 def _conv2d(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
     a = op.attrs
     stride, padding = (a["stride_h"], a["stride_w"]), (a["padding_h"], a["padding_w"])
-    return (_fused(op, F.conv2d(xs[0], ws[0], ws[1], stride, padding, 1, a["groups"])),)
+    return (_fused(op, F.conv2d(xs[0], ws[0], ws[1] if len(ws) > 1 else None, stride, padding, 1, a["groups"])),)
 
 
 def _fused(op: Operator, y: torch.Tensor) -> torch.Tensor:
@@ -192,7 +188,7 @@ def _fused(op: Operator, y: torch.Tensor) -> torch.Tensor:
     if not activation:
         return y
     kind = OpType(activation)
-    return _FUSED[kind](y) if kind in _FUSED else _ACTIVATIONS[kind](y)
+    return _FUSED[kind](y) if kind in _FUSED else ACTIVATIONS[kind](y)
 
 
 def _pool2d(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
@@ -244,41 +240,8 @@ def _batch_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
     return (F.batch_norm(xs[0], None, None, ws[0], ws[1], training=True),)
 
 
-def _topk(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    values, indices = torch.topk(xs[0], op.attrs["k"], dim=-1)
-    return values, indices.to(torch.int32)
-
-
-def _slots(assignment: torch.Tensor, n_expert: int, n_row: int) -> torch.Tensor:
-    """Row of each (sample, choice) among all experts' rows; ``n_expert * n_row`` where an expert has no room."""
-    chosen = assignment.reshape(-1).to(torch.int64)
-    taken = (chosen.unsqueeze(1) == torch.arange(n_expert, device=chosen.device)).to(torch.int64).cumsum(0)
-    place = taken.gather(1, chosen.unsqueeze(1)).squeeze(1) - 1
-    return torch.where(place < n_row, chosen * n_row + place, n_expert * n_row)
-
-
-def _group_by(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    x, assignment = xs
-    n_expert, n_row = len(op.outputs), op.outputs[0].dims[-1]
-    slots = _slots(assignment, n_expert, n_row)
-    sample = torch.arange(n_expert * n_row + 1, device=x.device) % x.shape[0]  # rows no sample takes hold any
-    sample = sample.scatter(0, slots, torch.arange(slots.numel(), device=x.device) // assignment.shape[1])
-    return tuple(torch.index_select(x, 0, sample[:-1]).split(n_row))
-
-
-def _aggregate(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    gate, assignment, *experts = xs
-    slots = _slots(assignment, len(experts), experts[0].shape[0])
-    rows = torch.cat([*experts, experts[0].new_zeros((1, *experts[0].shape[1:]))])
-    picked = torch.index_select(rows, 0, slots)
-    if op.kind == OpType.AGGREGATE_SPEC:
-        return (picked,)
-    weighted = picked.reshape(*gate.shape, *picked.shape[1:]) * gate.reshape(*gate.shape, *[1] * (picked.dim() - 1))
-    return (weighted.sum(1),)
-
-
 def _unary(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
-    return (_ACTIVATIONS[op.kind](xs[0]),)
+    return (ACTIVATIONS[op.kind](xs[0]),)
 
 
 def _binary(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
@@ -302,12 +265,10 @@ _COMPUTE: Mapping[int, Callable[[Operator, Tensors, Tensors], Tensors]] = Mappin
         OpType.DROPOUT: lambda op, xs, ws: (F.dropout(xs[0], 0.5, training=True),),
         OpType.BATCH_NORM: _batch_norm,
         OpType.BATCH_MATMUL: lambda op, xs, ws: (torch.matmul(xs[0], xs[1]),),
-        OpType.TOPK: _topk,
         OpType.CACHE: lambda op, xs, ws: (xs[0].clone(),),
-        OpType.GROUP_BY: _group_by,
-        OpType.AGGREGATE: _aggregate,
-        OpType.AGGREGATE_SPEC: _aggregate,
-        **dict.fromkeys(_ACTIVATIONS, _unary),
+        **EXPERT_OPERATORS,
+        **SEQUENCE_OPERATORS,
+        **dict.fromkeys(ACTIVATIONS, _unary),
         **dict.fromkeys(_BINARY, _binary),
     }
 )

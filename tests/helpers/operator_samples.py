@@ -31,6 +31,21 @@ _LAYERS = {
     OpType.STACK: lambda b: b.stack([b.input(4)] * 8),
     OpType.UNSTACK: lambda b: b.unstack(b.reshape(b.input(24), 4, 8, 6)),
     OpType.SOFTMAX_CROSS_ENTROPY: lambda b: b.cross_entropy(b.input(10)),
+    OpType.RMS_NORM: lambda b: b.rms_norm(b.input(4, 6)),
+    OpType.GROUP_NORM: lambda b: b.add(OpType.GROUP_NORM, b.input(6, 8, 8), groups=3),
+    OpType.ROPE: lambda b: b.rope(b.input(4, 12), b.input(4, 6), head=6),
+    OpType.TOKEN_EMBEDDING: lambda b: b.token_embedding(b.input(4, dtype="int64"), 50, 8),
+    OpType.SCALED_DOT_PRODUCT: lambda b: b.scaled_dot_product(
+        b.input(3, 8), b.input(5, 4), b.input(5, 6), 4, shared=2, causal=True
+    ),
+    OpType.GATED: lambda b: b.gated(b.input(4, 6), b.input(4, 6)),
+    OpType.DISPATCH: lambda b: b.dispatch(b.input(6, 5), b.input(6, 2, dtype="int32"), 4, capacity=1.25),
+    OpType.COMBINE: lambda b: b.combine(b.input(6, 2), b.input(6, 2, dtype="int32"), b.input(4, 3, 5)),
+    OpType.PERMUTE: lambda b: b.add(OpType.PERMUTE, b.input(3, 8, 4), order=(0, 1, 3, 2)),
+    OpType.SLICE: lambda b: b.add(OpType.SLICE, b.input(3, 6), axis=1, start=1, size=2),
+    OpType.ADD_WEIGHT: lambda b: b.add(OpType.ADD_WEIGHT, b.input(4, 6), shape=(4, 6)),
+    OpType.MUL_WEIGHT: lambda b: b.add(OpType.MUL_WEIGHT, b.input(6, 4, 4), shape=(6, 1, 1)),
+    OpType.PREPEND: lambda b: b.add(OpType.PREPEND, b.input(4, 6), tokens=2),
     **{kind: lambda b, kind=kind: b.unary(kind, b.input(3, 8, 8)) for kind in UNARY},
     **{kind: lambda b, kind=kind: b.binary(kind, b.input(3, 8, 8), b.input(3, 8, 8)) for kind in BINARY},
 }

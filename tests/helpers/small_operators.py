@@ -1,7 +1,9 @@
 """One small operator of every kind and form that the models have."""
 
+from operator_samples import SAMPLES
+
 from flexnet.model.builder import GraphBuilder
-from flexnet.model.graph import Operator, OpType, Source, Tensor
+from flexnet.model.graph import BINARY, UNARY, Operator, OpType, Source, Tensor
 
 
 def built(build, batch=4) -> Operator:
@@ -15,8 +17,7 @@ def plain(kind, inputs, outputs, weights=(), **attrs) -> Operator:
     return Operator(0, kind, "x_100", "x", sources, tuple(map(Tensor, outputs)), tuple(map(Tensor, weights)), attrs)
 
 
-UNARY = [OpType.RELU, OpType.IDENTITY, OpType.SIGMOID, OpType.TANH, OpType.ELU, OpType.EXP, OpType.GELU]
-BINARY = [OpType.ADD, OpType.SUB, OpType.MUL, OpType.DIV]
+SEQUENCE = [kind for kind in OpType if OpType.RMS_NORM <= kind <= OpType.PREPEND]
 OTHERS = [
     plain(OpType.DROPOUT, [(6, 4)], [(6, 4)]),
     plain(OpType.BATCH_NORM, [(5, 4, 3, 2)], [(5, 4, 3, 2)]),
@@ -45,4 +46,17 @@ def small_operators():
     yield built(lambda b: b.concat([b.input(2), b.input(3), b.input(4)], axis=1))
     yield built(lambda b: b.flat(b.input(2, 3, 4)))
     yield built(lambda b: b.softmax(b.input(9)))
+    yield built(lambda b: b.conv2d(b.input(4, 9, 8), 6, (1, 1), bias=False))
+    yield built(lambda b: b.binary(OpType.MUL, b.input(3, 4, 5), b.input(3, 1, 1)))
+    yield built(lambda b: b.scaled_dot_product(b.input(3, 8), b.input(5, 8), b.input(5, 4), 4))
+    yield built(
+        lambda b: b.add(
+            OpType.SCALED_DOT_PRODUCT, b.input(5, 8), b.input(5, 8), b.input(5, 4), heads=4, causal=True, buckets=3
+        )
+    )
+    yield built(lambda b: b.gated(b.input(4, 6), activation=OpType.GELU))
+    yield built(lambda b: b.layer_norm(b.input(4, 6), scale=False, shift=False))
+    yield built(lambda b: b.dispatch(b.input(6, 5), b.input(6, 2, dtype="int64"), 4, capacity=0.5))
+    yield from (SAMPLES[kind] for kind in (*SEQUENCE, OpType.EINSUM, OpType.LAYER_NORM, OpType.REDUCE_MEAN))
+    yield SAMPLES[OpType.SOFTMAX_CROSS_ENTROPY]
     yield from OTHERS

@@ -81,13 +81,14 @@ def test_no_backward_pass_is_empty(op):
     with Writes() as writes:
         work.backward()
     if op.kind != OpType.EMBEDDING:  # its gradient is sparse
-        assert writes.n_byte >= sum(x.numel() * x.element_size() for x in (*work.inputs, *work.weights))
+        assert writes.n_byte >= sum(
+            x.numel() * x.element_size() for x in (*work.inputs, *work.weights) if x.requires_grad
+        )
 
 
 def test_the_kinds_are_all_covered():
     covered = {op.kind for op in small_operators()} | {op.kind for op in MODELS["moe"].build({}, 20).operators}
-    original = {kind for kind in OpType if kind < OpType.EINSUM}  # PaSE's own kinds have a cost model, no timing
-    assert covered == original
+    assert set(OpType) - covered == {OpType.LSTM, OpType.STACK, OpType.UNSTACK}  # PaSE's have a cost model, no timing
 
 
 def test_every_operator_of_the_experts_model():

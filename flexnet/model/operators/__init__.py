@@ -10,22 +10,24 @@ times, servers or PyTorch, and nothing is imported but `flexnet.model.graph`, `f
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType
-from flexnet.model.operators.attention import Attention
+from flexnet.model.operators.attention import Attention, ScaledDotProduct
 from flexnet.model.operators.checks import shown
 from flexnet.model.operators.conv2d import Conv2D
 from flexnet.model.operators.einsum import Einsum
-from flexnet.model.operators.elementwise import Binary, Dropout, Unary
-from flexnet.model.operators.embedding import Embedding
-from flexnet.model.operators.experts import Aggregate, AggregateSpec, Cache, GroupBy, TopK
+from flexnet.model.operators.elementwise import Binary, Dropout, Gated, Unary
+from flexnet.model.operators.embedding import Embedding, TokenEmbedding
+from flexnet.model.operators.experts import Aggregate, AggregateSpec, Cache, Combine, Dispatch, GroupBy, TopK
 from flexnet.model.operators.joining import Concat, Split, Stack, Unstack
 from flexnet.model.operators.kind import OperatorKind
 from flexnet.model.operators.linear import Linear
 from flexnet.model.operators.lstm import LSTM
 from flexnet.model.operators.matmul import BatchMatmul
-from flexnet.model.operators.norm import BatchNorm, LayerNorm
+from flexnet.model.operators.norm import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from flexnet.model.operators.parameters import Prepend, WeightedBinary
 from flexnet.model.operators.pool2d import Pool2D
 from flexnet.model.operators.reduce_mean import ReduceMean
-from flexnet.model.operators.reshaping import Flat, Reshape, Reverse, Transpose
+from flexnet.model.operators.reshaping import Flat, Permute, Reshape, Reverse, Slice, Transpose
+from flexnet.model.operators.rope import Rope
 from flexnet.model.operators.softmax import CrossEntropy, Softmax
 
 __all__ = ["OPERATORS", "find_kind", "kind_of", "type_name"]
@@ -69,6 +71,22 @@ OPERATORS: dict[int, OperatorKind] = {
     OpType.STACK: Stack(),
     OpType.UNSTACK: Unstack(),
     OpType.SOFTMAX_CROSS_ENTROPY: CrossEntropy(),
+    OpType.RMS_NORM: RMSNorm(),
+    OpType.GROUP_NORM: GroupNorm(),
+    OpType.ROPE: Rope(),
+    OpType.TOKEN_EMBEDDING: TokenEmbedding(),
+    OpType.SCALED_DOT_PRODUCT: ScaledDotProduct(),
+    OpType.GATED: Gated(),
+    OpType.DISPATCH: Dispatch(),
+    OpType.COMBINE: Combine(),
+    OpType.PERMUTE: Permute(),
+    OpType.SLICE: Slice(),
+    OpType.ADD_WEIGHT: WeightedBinary(OpType.ADD_WEIGHT, "AddWeight"),
+    OpType.MUL_WEIGHT: WeightedBinary(OpType.MUL_WEIGHT, "MulWeight"),
+    OpType.PREPEND: Prepend(),
+    OpType.SILU: Unary(OpType.SILU, "SiLU"),
+    OpType.HARD_SIGMOID: Unary(OpType.HARD_SIGMOID, "HardSigmoid"),
+    OpType.HARD_SWISH: Unary(OpType.HARD_SWISH, "HardSwish"),
 }
 """Every kind by its number; a plain dict, to which programs may add."""
 

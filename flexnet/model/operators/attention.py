@@ -1,13 +1,14 @@
-"""Multi-head attention."""
+"""Multi-head attention, as one operator with its projections and by itself."""
 
 from collections.abc import Mapping
+from math import gcd
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
 from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, tensor_bytes
 
-__all__ = ["Attention"]
+__all__ = ["Attention", "ScaledDotProduct"]
 
 
 class Attention(OperatorKind):
@@ -61,6 +62,89 @@ class Attention(OperatorKind):
     def launches(self, op: Operator) -> Passes:
         """Three projections, scores, scaling, softmax, sum, output, and layout changes."""
         return Passes(12, 24)
+
+
+class ScaledDotProduct(OperatorKind):
+    """Scaled dot-product attention of heads that lie side by side, without projections, in one pass over the keys.
+
+    Several heads of the query may share one of key and value (grouped queries, arXiv:2305.13245).  Scores stay in
+    the registers (arXiv:2205.14135), so none are kept.  A causal mask saves nothing here, as in PyTorch's count of
+    operations.  With ``buckets`` there is a weight [buckets, heads] of relative positions that is added to the scores
+    (T5, arXiv:1910.10683).
+    """
+
+    number = OpType.SCALED_DOT_PRODUCT
+    name = "ScaledDotProduct"
+    label = "scaled_dot_product"
+    arithmetic = Arithmetic.TENSOR
+
+    def layer(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        *,
+        heads: int,
+        shared: int | None = None,
+        causal: bool = False,
+        buckets: int = 0,
+    ) -> Layer:
+        """(N, S, heads D), (N, T, shared D) and (N, T, shared V) to (N, S, heads V); ``ScaledDotProduct_<D>_<V>``.
+
+        As many heads are shared as there are, unless set; ``attrs`` has the sizes of a head.
+        """
+        for x in (query, key, value):
+            check_shape(self.label, x, "(N, S, F)")
+        heads = whole_number("scaled_dot_product: heads", heads)
+        shared = whole_number("scaled_dot_product: shared", heads if shared is None else shared)
+        buckets = whole_number("scaled_dot_product: buckets", buckets, 0)
+        if heads % shared or query.dims[0] % heads or value.dims[0] % shared:
+            raise FlexNetError(
+                f"scaled_dot_product: {heads} heads, {shared} of key and value, do not divide shapes {query.shape} and "
+                f"{value.shape}; the second number must divide the first, and both their features"
+            )
+        head, out = query.dims[0] // heads, value.dims[0] // shared
+        if key.dims[0] != shared * head or key.dims[1:] != value.dims[1:] or key.dims[2] != query.dims[2]:
+            raise FlexNetError(
+                f"scaled_dot_product: key and value have shapes {key.shape} and {value.shape}; they must be (N, T, "
+                f"{shared * head}) and (N, T, V) for a query of {query.shape}"
+            )
+        output = Tensor((heads * out, *query.dims[1:]), query.dtype)
+        weights = [Tensor((heads, buckets))] if buckets else []
+        attrs = {"head": head, "value": out, "causal": int(causal)}
+        return Layer(f"ScaledDotProduct_{head}_{out}", [output], weights, attrs)
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward scores and weighted sum of all pairs, back twice."""
+        keys = op.inputs[1].tensor.dims[1]
+        forward = 2 * keys * (op.inputs[0].tensor.volume + op.outputs[0].volume)
+        return Passes(forward, 2 * forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + w + y, back 2 (x + w + y): the gradients of all, too."""
+        forward = sum(tensor_bytes(op))
+        return Passes(forward, 2 * forward)
+
+    def launches(self, op: Operator) -> Passes:
+        """Back one more before for sums over rows, and one behind for the query's gradient."""
+        return Passes(1, 3)
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Heads, positions of the query, and samples."""
+        return {0: Axis.PARAMETER, 1: Axis.ATTRIBUTE, 2: Axis.SAMPLE}
+
+    def cut_sizes(self, op: Operator) -> Mapping[int, int]:
+        """A head of key and value stays whole, with those of the query that share it."""
+        sizes = super().cut_sizes(op)
+        return {**sizes, 0: gcd(sizes[0], op.inputs[1].tensor.dims[0] // op.attrs["head"])}
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """A part of the positions of the query attends to all of the key."""
+        return (0, 1, 2) if i == 0 else (0, -1, 2)
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """As the heads."""
+        return (0, -1)
 
 
 def _width(op: Operator) -> int:

@@ -12,7 +12,7 @@ __all__ = ["Conv2D"]
 
 
 class Conv2D(WindowKind):
-    """A 2-D convolution with bias, in groups, optionally with a fused activation."""
+    """A 2-D convolution, with or without bias, in groups, optionally with a fused activation."""
 
     number = OpType.CONV2D
     name = "Conv2D"
@@ -28,6 +28,7 @@ class Conv2D(WindowKind):
         stride: int | tuple[int, int] = 1,
         padding: int | tuple[int, int] = 0,
         groups: int = 1,
+        bias: bool = True,
         activation: OpType | None = None,
     ) -> Layer:
         """(N, C, H, W) to (N, out, height, width) of `windows`; ``Conv2D_<kernel height>_<width>_<out>``."""
@@ -38,9 +39,13 @@ class Conv2D(WindowKind):
             raise FlexNetError(f"conv2d: groups is {groups}; it must divide the channels, {channels} in and {out} out")
         (width, height), attrs = windows(self.label, (w, h), kernel, stride, padding)
         kh, kw = attrs["kernel_h"], attrs["kernel_w"]
-        weights = [Tensor((kw, kh, channels // groups, out)), Tensor((out,))]
+        weights = [Tensor((kw, kh, channels // groups, out))] + ([Tensor((out,))] if bias else [])
         attrs |= {"groups": groups, "activation": activation_of(self.label, activation)}
         return Layer(f"Conv2D_{kh}_{kw}_{out}", [Tensor((width, height, out, batch), x.dtype)], weights, attrs)
+
+    def details(self, op: Operator) -> Mapping[str, int]:
+        """Attributes, and that there is no bias."""
+        return op.attrs if len(op.weights) > 1 else {**op.attrs, "bias": 0}
 
     def flops(self, op: Operator) -> Passes:
         """Forward 2 y kh kw inC/groups, back twice."""

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from flexnet.errors import FlexNetError
-from flexnet.model.graph import Operator, OpType, Tensor
-from flexnet.model.operators.checks import activation_of
+from flexnet.model.graph import UNARY, Operator, OpType, Tensor
+from flexnet.model.operators.checks import activation_of, check_op_type
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
 
-__all__ = ["Binary", "Dropout", "Unary"]
+__all__ = ["Binary", "Dropout", "Gated", "Unary"]
 
 _LARGEST = 2**30  # bytes; 2^31-1 was meant, and operator precedence made this of it
 _LIMITED = (OpType.RELU, OpType.SIGMOID, OpType.TANH, OpType.ELU)  # those that cuDNN computes
@@ -56,12 +56,14 @@ class Binary(_ElementWise):
         self.name = name
 
     def layer(self, a: Tensor, b: Tensor, *, inplace: bool = True, activation: OpType | None = None) -> Layer:
-        """Two of any one shape; ``ElementBinary_<number>``."""
-        if a.dims != b.dims:
+        """Two of one shape, or of which one has sizes of 1 but in its batch; ``ElementBinary_<number>``."""
+        pairs = list(zip(a.dims, b.dims, strict=False))
+        if len(a.dims) != len(b.dims) or any(m != n and 1 not in (m, n) for m, n in pairs) or a.dims[-1] != b.dims[-1]:
             raise FlexNetError(f"{self.name.upper()} needs equal shapes; got {a.shape} and {b.shape}")
         fused = activation_of(self.label, activation)
         attrs = {"inplace": int(inplace)} | ({"activation": fused} if fused else {})
-        return Layer(f"ElementBinary_{int(self.number)}", [a], attrs=attrs)
+        output = Tensor(tuple(max(pair) for pair in pairs), a.dtype)
+        return Layer(f"ElementBinary_{int(self.number)}", [output], attrs=attrs)
 
     def flops(self, op: Operator) -> Passes:
         """Forward y, back twice."""
@@ -77,9 +79,49 @@ class Binary(_ElementWise):
         """Back one for each input."""
         return Passes(1, 2)
 
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """As the output, but for a size of 1 that stands for all."""
+        read, written = op.inputs[i].tensor.dims, op.outputs[0].dims
+        return tuple(k if m == n else -1 for k, (m, n) in enumerate(zip(read, written, strict=True)))
+
     def size_limits(self, op: Operator) -> Sequence[tuple[Tensor, int]]:
         """First input and output."""
         return _both(op)
+
+
+class Gated(OperatorKind):
+    """An activation of one tensor times another, as SwiGLU and GeGLU have it (arXiv:2002.05202)."""
+
+    number = OpType.GATED
+    name = "Gated"
+    label = "gated"
+
+    def layer(self, gate: Tensor, up: Tensor | None = None, *, activation: OpType = OpType.SILU) -> Layer:
+        """Two of any one shape, or one of which the innermost dimension has both in halves; ``Gated_<activation>``."""
+        check_op_type("gated: activation", activation, UNARY)
+        attrs = {"activation": int(activation)}
+        if up is None:
+            width, *rest = gate.dims
+            if width % 2:
+                raise FlexNetError(f"gated takes halves of the innermost dimension; got a tensor of {gate.shape}")
+            return Layer(f"Gated_{int(activation)}", [Tensor((width // 2, *rest), gate.dtype)], attrs=attrs)
+        if gate.dims != up.dims:
+            raise FlexNetError(f"gated needs equal shapes; got {gate.shape} and {up.shape}")
+        return Layer(f"Gated_{int(activation)}", [gate], attrs=attrs)
+
+    def flops(self, op: Operator) -> Passes:
+        """Forward 5 y, back twice."""
+        forward = 5 * op.outputs[0].volume
+        return Passes(forward, 2 * forward)
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward x + y, back 2 x + y."""
+        x, y, _ = tensor_bytes(op)
+        return Passes(x + y, 2 * x + y)
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All; of one tensor not the innermost dimension, of which a part would read two pieces."""
+        return {k: axis for k, axis in image_axes(op).items() if k > 0 or len(op.inputs) > 1}
 
 
 class Dropout(_ElementWise):

@@ -1,10 +1,12 @@
-"""Embedding tables."""
+"""Embedding tables: bags of rows, and rows of tokens."""
+
+from collections.abc import Mapping
 
 from flexnet.model.graph import ELEMENT_BYTES, Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_indices, check_shape, whole_number
-from flexnet.model.operators.kind import Layer, OperatorKind, Passes, elements, tensor_bytes
+from flexnet.model.operators.kind import Axis, CopyingKind, Layer, OperatorKind, Passes, elements, tensor_bytes
 
-__all__ = ["Embedding", "row_bytes"]
+__all__ = ["Embedding", "TokenEmbedding", "row_bytes"]
 
 
 class Embedding(OperatorKind):
@@ -42,6 +44,47 @@ class Embedding(OperatorKind):
         """16 x + 8 y + 8 w: indices have 8 bytes."""
         x, y, w = elements(op)
         return 16 * x + 8 * y + 8 * w
+
+
+class TokenEmbedding(CopyingKind):
+    """One row of a table for every index; its gradient is dense.
+
+    A part of the features has these columns of the table; a part of the reduction has some of its rows, and puts out
+    zeros for the others.
+    """
+
+    number = OpType.TOKEN_EMBEDDING
+    name = "TokenEmbedding"
+    label = "token_embedding"
+
+    def layer(self, x: Tensor, *, entries: int, out: int) -> Layer:
+        """(N, S) indices to (N, S, out); ``TokenEmbed_<entries>x<out>``."""
+        check_shape(self.label, x, "(N, S)")
+        check_indices(self.label, x)
+        entries, out = whole_number("token_embedding: entries", entries), whole_number("token_embedding: out", out)
+        return Layer(f"TokenEmbed_{entries}x{out}", [Tensor((out, *x.dims))], [Tensor((out, entries))])
+
+    def moved_bytes(self, op: Operator) -> Passes:
+        """Forward indices, looked-up rows and y; back the rows twice (read, add) and a table of zeros."""
+        x, y, w = tensor_bytes(op)
+        return Passes(x + 2 * y, x + 3 * y + w)
+
+    def irregular_bytes(self, op: Operator) -> Passes:
+        """The looked-up rows."""
+        _, y, _ = tensor_bytes(op)
+        return Passes(y, 2 * y)
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Columns of the table, positions, samples, and rows of the table."""
+        return {0: Axis.PARAMETER, 1: Axis.ATTRIBUTE, 2: Axis.SAMPLE, 3: Axis.REDUCTION}
+
+    def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """Indices are cut as what is made of them."""
+        return (1, 2)
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """Columns and rows."""
+        return (0, 3)
 
 
 def row_bytes(op: Operator) -> Passes:

@@ -1,11 +1,14 @@
 """Normalizations, with scale and shift."""
 
 from collections.abc import Mapping
+from math import gcd
 
+from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.checks import check_shape, whole_number
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
 
-__all__ = ["BatchNorm", "LayerNorm"]
+__all__ = ["BatchNorm", "GroupNorm", "LayerNorm", "RMSNorm"]
 
 
 class _Norm(OperatorKind):
@@ -53,10 +56,60 @@ class LayerNorm(_Norm):
     name = "LayerNorm"
     label = "layer_norm"
 
-    def layer(self, x: Tensor) -> Layer:
+    def layer(self, x: Tensor, *, scale: bool = True, shift: bool = True) -> Layer:
         """Any shape; ``LayerNorm``."""
-        return Layer("LayerNorm", [x], [Tensor((x.dims[0],))] * 2)
+        return Layer("LayerNorm", [x], [Tensor((x.dims[0],))] * (scale + shift))
+
+    def details(self, op: Operator) -> Mapping[str, int]:
+        """How many weights there are, unless both."""
+        return {} if len(op.weights) == 2 else {"weights": len(op.weights)}
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All but the one it normalizes over."""
         return {k: axis for k, axis in image_axes(op).items() if k > 0}
+
+
+class RMSNorm(_Norm):
+    """Division by the root mean square over the innermost dimension, with scale (arXiv:1910.07467)."""
+
+    number = OpType.RMS_NORM
+    name = "RMSNorm"
+    label = "rms_norm"
+
+    def layer(self, x: Tensor) -> Layer:
+        """Any shape; ``RMSNorm``."""
+        return Layer("RMSNorm", [x], [Tensor((x.dims[0],))])
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the one it normalizes over."""
+        return {k: axis for k, axis in image_axes(op).items() if k > 0}
+
+
+class GroupNorm(_Norm):
+    """Normalization of groups of channels, the dimension next to the batch, of every sample (arXiv:1803.08494)."""
+
+    number = OpType.GROUP_NORM
+    name = "GroupNorm"
+    label = "group_norm"
+
+    def layer(self, x: Tensor, *, groups: int) -> Layer:
+        """(N, C, ...); ``GroupNorm_<groups>``; ``attrs`` has the channels of a group."""
+        check_shape(self.label, x, "(N, C)", "(N, C, L)", "(N, C, H, W)")
+        groups, channels = whole_number("group_norm: groups", groups), x.dims[-2]
+        if channels % groups:
+            raise FlexNetError(f"group_norm: groups is {groups}; it must divide the {channels} channels")
+        return Layer(f"GroupNorm_{groups}", [x], [Tensor((channels,))] * 2, {"channels": channels // groups})
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """Groups and samples."""
+        return {op.rank - 2: Axis.PARAMETER, op.rank - 1: Axis.SAMPLE}
+
+    def cut_sizes(self, op: Operator) -> Mapping[int, int]:
+        """A group stays whole."""
+        sizes = dict(super().cut_sizes(op))
+        channels = op.rank - 2
+        return {**sizes, channels: gcd(sizes[channels], op.outputs[0].dims[channels] // op.attrs["channels"])}
+
+    def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
+        """Scale and shift are cut as the channels."""
+        return (op.rank - 2,)

@@ -9,17 +9,24 @@ import the rest of `flexnet.model`.  PaSE's graphs, which have no flags, are in 
 from typing import Any
 
 from flexnet.errors import FlexNetError, did_you_mean
-from flexnet.model.zoo import dlrm, ncf, transformer
+from flexnet.model.zoo import bert, dlrm, gpt, llama, mixtral, ncf, t5, transformer, vit
 from flexnet.model.zoo.alexnet import build_alexnet
+from flexnet.model.zoo.bert import BertSettings, build_bert
 from flexnet.model.zoo.candle_uno import CandleUnoSettings, build_candle_uno
 from flexnet.model.zoo.dlrm import DlrmSettings, build_dlrm
+from flexnet.model.zoo.gpt import GptSettings, build_gpt
 from flexnet.model.zoo.inception import build_inception
+from flexnet.model.zoo.llama import LlamaSettings, build_llama
+from flexnet.model.zoo.mixtral import MixtralSettings, build_mixtral
 from flexnet.model.zoo.moe import build_moe
 from flexnet.model.zoo.ncf import NcfSettings, build_ncf
 from flexnet.model.zoo.resnet import build_resnet
 from flexnet.model.zoo.settings import Flag, ModelSpec, NoSettings, option
+from flexnet.model.zoo.t5 import T5Settings, build_t5
 from flexnet.model.zoo.transformer import TransformerSettings, build_transformer
+from flexnet.model.zoo.variant import VariantSettings
 from flexnet.model.zoo.vgg import build_vgg
+from flexnet.model.zoo.vit import VitSettings, build_vit
 
 __all__ = ["MODELS", "Flag", "ModelSpec", "NoSettings", "option"]
 
@@ -37,7 +44,7 @@ _SPECS: tuple[ModelSpec[Any], ...] = (
     ModelSpec(
         "vgg",
         "VGG-16 with 229x229 images, padding 2 and 3x3 pools: 289.4 M parameters in place of 138.4 M",
-        NoSettings,
+        VariantSettings,
         build_vgg,
         "vggsim",
     ),
@@ -52,7 +59,7 @@ _SPECS: tuple[ModelSpec[Any], ...] = (
         "resnet",
         "ResNet-50 without batch normalization, with 229x229 images and 10 classes: 23.6 M parameters in place of "
         "25.6 M",
-        NoSettings,
+        VariantSettings,
         build_resnet,
         "resnetsim",
     ),
@@ -60,12 +67,18 @@ _SPECS: tuple[ModelSpec[Any], ...] = (
         "inception",
         "Inception v3 without batch normalization and auxiliary classifier, with 10 classes: 21.8 M parameters in "
         "place of 23.8 M",
-        NoSettings,
+        VariantSettings,
         build_inception,
         "inceptionsim",
     ),
     ModelSpec("ncf", "neural collaborative filtering", NcfSettings, build_ncf, "ncfsim", ncf.IGNORED_FLAGS),
     ModelSpec("moe", "mixture of five experts", NoSettings, build_moe, "moesim"),
+    ModelSpec("gpt", "GPT-2 or GPT-3", GptSettings, build_gpt, presets=gpt.PRESETS),
+    ModelSpec("llama", "Llama 3", LlamaSettings, build_llama, presets=llama.PRESETS),
+    ModelSpec("mixtral", "Mixtral, a mixture of experts", MixtralSettings, build_mixtral, presets=mixtral.PRESETS),
+    ModelSpec("vit", "vision transformer", VitSettings, build_vit, presets=vit.PRESETS),
+    ModelSpec("bert", "BERT, trained to fill in masked words", BertSettings, build_bert, presets=bert.PRESETS),
+    ModelSpec("t5", "T5, an encoder and a decoder", T5Settings, build_t5, presets=t5.PRESETS),
 )
 
 

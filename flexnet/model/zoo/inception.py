@@ -1,26 +1,44 @@
-"""Inception v3 (arXiv:1512.00567) on 299x299 images, as FlexNet's ``inceptionsim`` builds it.
+"""Inception v3 (arXiv:1512.00567) on 299x299 images: as FlexNet's ``inceptionsim`` builds it, or as published.
 
 Spatial sizes are named in comments; kernels are height x width.
 """
 
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType, Source
-from flexnet.model.zoo.settings import NoSettings
+from flexnet.model.zoo.variant import NormalizingBuilder, VariantSettings
 
 __all__ = ["build_inception"]
 
-RELU = OpType.RELU  # only in the stem and module A
+RELU = OpType.RELU  # only in the stem and module A, unless behind normalizations
 
 
-def build_inception(settings: NoSettings, batch_size: int) -> ModelGraph:
+def build_inception(settings: VariantSettings, batch_size: int) -> ModelGraph:
     """Stem, then modules A x3, B, C x4, D, E x2, average pool, one dense layer.
 
-    >>> graph = build_inception(NoSettings(), 64)
+    >>> graph = build_inception(VariantSettings(), 64)
     >>> len(graph.operators), len(graph.keys())
     (122, 31)
+    >>> build_inception(VariantSettings("paper"), 64).n_parameter
+    23834568
     """
+    if settings.paper:
+        return _as_published(NormalizingBuilder("inception", batch_size))
     b = GraphBuilder("inception", batch_size)
-    x = _stem(b, b.input(3, 299, 299))
+    x = _modules(b, _stem(b, b.input(3, 299, 299), padding=1))
+    x = b.pool2d(x, (8, 8), average=True)  # 1
+    b.softmax(b.dense(b.flat(x), 10))
+    return b.build()
+
+
+def _as_published(b: NormalizingBuilder) -> ModelGraph:
+    """With batch normalization and a ReLU behind all convolutions, and 1000 classes."""
+    x = _modules(b, _stem(b, b.input(3, 299, 299), padding=0))
+    (x,) = b.add(OpType.DROPOUT, b.flat(b.pool2d(x, (8, 8), average=True)))
+    b.cross_entropy(b.dense(x, 1000))
+    return b.build()
+
+
+def _modules(b: GraphBuilder, x: Source) -> Source:
     for width in (32, 64, 64):
         x = _module_a(b, x, width)  # 36
     x = _module_b(b, x)  # 17
@@ -29,18 +47,16 @@ def build_inception(settings: NoSettings, batch_size: int) -> ModelGraph:
     x = _module_d(b, x)  # 8
     for _ in range(2):
         x = _module_e(b, x)
-    x = b.pool2d(x, (8, 8), average=True)  # 1
-    b.softmax(b.dense(b.flat(x), 10))
-    return b.build()
+    return x
 
 
-def _stem(b: GraphBuilder, x: Source) -> Source:
+def _stem(b: GraphBuilder, x: Source, *, padding: int) -> Source:
     x = b.conv2d(x, 32, (3, 3), stride=(2, 2), activation=RELU)  # 149
     x = b.conv2d(x, 32, (3, 3), activation=RELU)  # 147
     x = b.conv2d(x, 64, (3, 3), padding=(1, 1), activation=RELU)
     x = b.pool2d(x, (3, 3), stride=(2, 2))  # 73
     x = b.conv2d(x, 80, (1, 1), activation=RELU)
-    x = b.conv2d(x, 192, (3, 3), padding=(1, 1), activation=RELU)  # the paper has no padding here
+    x = b.conv2d(x, 192, (3, 3), padding=padding, activation=RELU)  # the paper has none
     return b.pool2d(x, (3, 3), stride=(2, 2))  # 36
 
 

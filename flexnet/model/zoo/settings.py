@@ -1,16 +1,29 @@
 """Model settings: frozen dataclasses whose fields are the original's flags, with the original's defaults."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.model.graph import ModelGraph
 
-__all__ = ["MOST_REPEATS", "Flag", "ModelSpec", "NoSettings", "Value", "check_positive", "flags_of", "option"]
+__all__ = [
+    "MOST_REPEATS",
+    "Flag",
+    "ModelSpec",
+    "NoSettings",
+    "Value",
+    "check_choice",
+    "check_positive",
+    "flags_of",
+    "option",
+]
 
 MOST_REPEATS = 10_000  # of layers or tables: more operators than any search gets through
+
+PRESET = "--preset"
 
 Value = int | float | str | tuple[int, ...]
 Settings = TypeVar("Settings")
@@ -137,6 +150,20 @@ def check_positive(settings: Any, *names: str) -> None:
             raise FlexNetError(f"{flag} is {value}; it must be at least 1")
 
 
+def check_choice(flag: str, value: str, choices: Iterable[str]) -> None:
+    """Check that the value of a flag is one of the choices.
+
+    Raises
+    ------
+    FlexNetError
+        Naming the flag, its value and the choices.
+    """
+    known = tuple(choices)
+    if value not in known:
+        hint = did_you_mean(value, known)
+        raise FlexNetError(f"{flag} is {value!r}; it must be {one_of(known)}" + (f" ({hint})" if hint else ""))
+
+
 @dataclass(frozen=True, slots=True)
 class NoSettings:
     """Settings of a model that has none."""
@@ -161,6 +188,8 @@ class ModelSpec(Generic[Settings]):
         The original's program, e.g. ``dlrmsim``; none for a model of one's own.
     ignored : tuple of Flag
         Flags of the original without effect.
+    presets : Mapping[str, Settings]
+        Settings by a name that ``--preset`` takes; the first are the defaults. None for a model without.
     """
 
     name: str
@@ -169,11 +198,14 @@ class ModelSpec(Generic[Settings]):
     make: Callable[[Settings, int], ModelGraph]
     program: str = ""
     ignored: tuple[Flag, ...] = ()
+    presets: Mapping[str, Settings] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def flags(self) -> tuple[Flag, ...]:
-        """All flags: those with an effect, then those without."""
-        return (*flags_of(self.settings), *self.ignored)
+        """All flags: those with an effect, ``--preset`` the first of them, then those without."""
+        names = list(self.presets)
+        preset = [Flag(PRESET, names[0], f"sizes, which other flags change: {one_of(names)}")] if names else []
+        return (*preset, *flags_of(self.settings), *self.ignored)
 
     def build(self, values: Mapping[str, object], batch_size: int) -> ModelGraph:
         """Build the model.
@@ -201,7 +233,12 @@ class ModelSpec(Generic[Settings]):
             parsed = known[name].parse(value)
             if known[name].effective:
                 chosen[known[name].dest] = parsed
-        return self.make(self.settings(**chosen), batch_size)
+        if not self.presets:
+            return self.make(self.settings(**chosen), batch_size)
+        preset = str(chosen.pop("preset", next(iter(self.presets))))
+        check_choice(PRESET, preset, self.presets)
+        changed: Any = self.presets[preset]
+        return self.make(replace(changed, **chosen), batch_size)
 
 
 def _flag_name(field_name: str, metadata: Mapping[str, Any]) -> str:

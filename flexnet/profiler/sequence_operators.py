@@ -1,0 +1,106 @@
+"""Operators of sequences, and normalizations, in PyTorch; shapes as in `flexnet.profiler.operators`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from flexnet.model.graph import Operator, OpType
+from flexnet.profiler.activations import ACTIVATIONS
+
+__all__ = ["SEQUENCE_OPERATORS"]
+
+Tensors = Sequence[torch.Tensor]
+
+
+def _einsum(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (torch.einsum(op.equation, *xs, *ws),)
+
+
+def _layer_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    scale, shift = (*ws, None, None)[:2]
+    return (F.layer_norm(xs[0], xs[0].shape[-1:], scale, shift),)
+
+
+def _rms_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (F.rms_norm(xs[0], xs[0].shape[-1:], ws[0]),)
+
+
+def _group_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (F.group_norm(xs[0], xs[0].shape[1] // op.attrs["channels"], ws[0], ws[1]),)
+
+
+@lru_cache(maxsize=4)
+def _angles(steps: int, head: int, like: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosine and sine of every position and pair of features, (S, 1, head)."""
+    rates = 10000.0 ** (-torch.arange(0, head, 2, device=device) / head)
+    turned = torch.outer(torch.arange(steps, device=device), rates).repeat(1, 2).unsqueeze(1)
+    return turned.cos().to(like), turned.sin().to(like)
+
+
+def _rope(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    head = op.attrs["head"]
+    cos, sin = _angles(xs[0].shape[1], head, xs[0].dtype, xs[0].device)
+    turned = []
+    for x in xs:
+        split = x.unflatten(-1, (-1, head))
+        first, second = split.chunk(2, dim=-1)
+        turned.append((split * cos + torch.cat((-second, first), -1) * sin).flatten(2))
+    return tuple(turned)
+
+
+def _scaled_dot_product(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    widths = (op.attrs["head"], op.attrs["head"], op.attrs["value"])
+    q, k, v = (x.unflatten(-1, (-1, width)).transpose(1, 2) for x, width in zip(xs, widths, strict=True))
+    bias, causal = None, bool(op.attrs["causal"])
+    if ws:
+        far = (torch.arange(q.shape[2]).unsqueeze(1) - torch.arange(k.shape[2])).abs().clamp(max=len(ws[0]) - 1)
+        bias = ws[0][far.to(q.device)].permute(2, 0, 1)
+    if causal and bias is not None:
+        hidden = torch.ones(bias.shape[1:], dtype=torch.bool, device=q.device).triu(1)
+        bias, causal = bias.masked_fill(hidden, float("-inf")), False
+    y = F.scaled_dot_product_attention(q, k, v, bias, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+    return (y.transpose(1, 2).flatten(2),)
+
+
+def _gated(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    gate, up = xs if len(xs) > 1 else xs[0].chunk(2, dim=-1)
+    return (ACTIVATIONS[op.attrs["activation"]](gate) * up,)
+
+
+def _permute(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    order = [int(digit) for digit in f"{op.attrs['order']:0{op.rank}d}"]
+    return (xs[0].permute(order).clone(memory_format=torch.contiguous_format),)
+
+
+def _slice(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    axis = op.attrs["axis"]
+    return (xs[0].narrow(axis, op.attrs["start"], op.outputs[0].shape[axis]).clone(),)
+
+
+def _reduce_mean(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
+    return (xs[0].mean([axis for axis in range(xs[0].dim()) if op.attrs["axes"] >> axis & 1]),)
+
+
+SEQUENCE_OPERATORS: Mapping[int, Callable[[Operator, Tensors, Tensors], Tensors]] = MappingProxyType(
+    {
+        OpType.EINSUM: _einsum,
+        OpType.LAYER_NORM: _layer_norm,
+        OpType.RMS_NORM: _rms_norm,
+        OpType.GROUP_NORM: _group_norm,
+        OpType.ROPE: _rope,
+        OpType.TOKEN_EMBEDDING: lambda op, xs, ws: (F.embedding(xs[0], ws[0]),),
+        OpType.SCALED_DOT_PRODUCT: _scaled_dot_product,
+        OpType.GATED: _gated,
+        OpType.PERMUTE: _permute,
+        OpType.SLICE: _slice,
+        OpType.ADD_WEIGHT: lambda op, xs, ws: (xs[0] + ws[0],),
+        OpType.MUL_WEIGHT: lambda op, xs, ws: (xs[0] * ws[0],),
+        OpType.PREPEND: lambda op, xs, ws: (torch.cat([ws[0].expand(len(xs[0]), -1, -1), xs[0]], 1),),
+        OpType.REDUCE_MEAN: _reduce_mean,
+        OpType.SOFTMAX_CROSS_ENTROPY: lambda op, xs, ws: (F.log_softmax(xs[0], dim=-1),),
+    }
+)
+"""Every kind's function of an operator, its inputs and its weights to its outputs."""
