@@ -97,19 +97,27 @@ class Reader:
     batch_size : int
     folded : list of Work
         Products of parameters and constants alone, which are in no step.
+    no_grad : bool
+        Whether what is read now is outside of the backward pass.
+    orders : dict
+        Permutations that sort, and what they sort by.
+    n_expert : dict
+        Experts of each module that multiplies rows by one matrix for each expert.
     """
 
     batch_size: int
     recorder: Recorder = field(default_factory=Recorder)
     folded: list[Work] = field(default_factory=list)
     no_grad: bool = False
-    _decomposed: dict[Any, Any] = field(default_factory=dict)
+    orders: dict[Base, Value] = field(default_factory=dict)
+    n_expert: dict[str, int] = field(default_factory=dict)
 
     def read(self, graph: GraphModule, inputs: Sequence[Any], where: str = "") -> list[Any]:
         """The outputs of a graph, given values for its placeholders."""
         env: dict[Node, Any] = {}
         roots: dict[Node, Node] = {}
         given = iter(inputs)
+        self._find_experts(graph, where)
         for node in graph.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
@@ -120,6 +128,13 @@ class Reader:
             else:
                 env[node] = self._call(graph, node, env, roots, where)
         return []
+
+    def _find_experts(self, graph: GraphModule, where: str) -> None:
+        for node in graph.graph.nodes:
+            if node.op == "call_function" and "grouped_mm" in str(node.target):
+                matrices = node.args[1].meta.get("val")
+                if matrices is not None and matrices.ndim == 3:
+                    self.n_expert[_path_of(node) or where] = int(matrices.shape[0])
 
     def _attribute(self, graph: GraphModule, target: str) -> Any:
         found: Any = graph
@@ -227,8 +242,7 @@ class Reader:
             PRODUCTS[call.name](self, call)
             self.folded += [step.work for step in self.recorder.steps[before:] if step.work is not None]
             for step in self.recorder.steps[before:]:
-                for base in step.outputs:
-                    del self.recorder.maker[base]
+                self.recorder.by_expert.difference_update(step.outputs)
             del self.recorder.steps[before:]
 
         def made(shape: tuple[int, ...], dtype: str) -> Value:

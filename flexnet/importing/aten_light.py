@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flexnet.importing.aten import Call, Reader, Result
+from flexnet.importing.routing import routed_rows
 from flexnet.importing.values import Role, Value
 
 __all__ = ["LIGHT", "pointwise", "reduction"]
@@ -12,9 +13,11 @@ __all__ = ["LIGHT", "pointwise", "reduction"]
 def pointwise(reader: Reader, call: Call) -> Result:
     """Every element by itself."""
     values = [value for value in call.values if value.base.role is not Role.CONSTANT]
-    if len(values) == 1 and values[0].shape == call.shape and call.name in ("floor", "mul", "div") and not values:
-        return values[0]
-    return reader.light(call, values)
+    made = reader.light(call, values)
+    order = next((reader.orders[value.base] for value in values if value.base in reader.orders), None)
+    if order is not None and isinstance(made, Value) and call.dtypes[0] in ("int32", "int64"):
+        reader.orders[made.base] = order
+    return made
 
 
 def reduction(reader: Reader, call: Call) -> Result:
@@ -85,7 +88,11 @@ def _along_axis(reader: Reader, call: Call) -> Result:
     rank = len(value.shape)
     axis = call.given.get("dim", -1)
     axis = (rank - 1 if axis is None else int(axis)) % max(rank, 1)
-    return _windowed(reader, call, [axis])
+    made = _windowed(reader, call, [axis])
+    if call.name in ("sort", "argsort") and rank == 1 and value.base.dtype in ("int32", "int64"):
+        for one in [made] if isinstance(made, Value) else made:
+            reader.orders[one.base] = value
+    return made
 
 
 def _gather(reader: Reader, call: Call) -> Result:
@@ -126,6 +133,10 @@ def _index(reader: Reader, call: Call) -> Result:
     """Elements at indices of some dimensions; the dimensions between are as they were."""
     value = call.first
     indices: list[Any] = list(call.given["indices"])
+    if len(indices) == 1 and isinstance(indices[0], Value) and indices[0].base in reader.orders:
+        routed = routed_rows(reader, call, value, reader.orders[indices[0].base])
+        if routed is not None:
+            return routed
     places = [k for k, one in enumerate(indices) if one is not None]
     together = places == list(range(places[0], places[-1] + 1))
     shape = call.shape
@@ -168,13 +179,14 @@ def _index_put(reader: Reader, call: Call) -> Result:
     """Elements put at indices of some dimensions; of these everything is read."""
     indexed = {k for k, one in enumerate(call.given["indices"]) if one is not None}
     rank = len(call.shape)
+    order = next((reader.orders[one.base] for one in call.values if one.base in reader.orders), None)
     uses: list[tuple[Value, Sequence[int | None]]] = []
     for one in call.values:
         same = len(one.shape) == rank
         uses.append(
             (one, [k if same and k not in indexed and n == call.shape[k] else None for k, n in enumerate(one.shape)])
         )
-    return reader.recorder.record(
+    made = reader.recorder.record(
         "light",
         call.name,
         call.where,
@@ -184,6 +196,9 @@ def _index_put(reader: Reader, call: Call) -> Result:
         private=frozenset(indexed),
         no_grad=reader.no_grad,
     )[0]
+    if order is not None:
+        reader.orders[made.base] = order
+    return made
 
 
 def _everything(reader: Reader, call: Call) -> Result:

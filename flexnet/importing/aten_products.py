@@ -8,7 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.importing.aten import Call, Reader, Result
 from flexnet.importing.aten_views import as_shape
 from flexnet.importing.steps import Work
-from flexnet.importing.values import Factor, Role, Value, expanded, permuted, reshaped
+from flexnet.importing.values import Factor, Role, Value, expanded, permuted, split_factors
 
 __all__ = ["LAYERS", "PRODUCTS"]
 
@@ -156,6 +156,7 @@ def _attention(reader: Reader, call: Call) -> Result:
         attrs={"heads": heads, "shared": shared, "width": width, "out": out, "causal": bool(call.given.get("is_causal"))},
         work=Work("bmm", forward, back, back),
         no_grad=reader.no_grad,
+        exact=True,
     )[0]
     split = as_shape(reader, call, made, (n, positions, heads, out))
     return as_shape(reader, call, permuted(split, (0, 2, 1, 3)), call.shape)
@@ -195,21 +196,14 @@ def _convolution(reader: Reader, call: Call) -> Result:
         pads = tuple(one // 2 if padding == "same" else 0 for one in reach)
     else:
         pads = _numbers(padding, n)
-    batch, channel = 0, 1
-    space = list(range(2, 2 + n))
-    inner = 2 + n
-    letters: Letters = [batch, inner, *space]
-    sizes = {batch: x.shape[0], channel: shape[1], inner: x.shape[1]}
-    sizes |= zip(space, shape[2:], strict=True)
+    batch, channel, space = 0, 1, list(range(2, 2 + n))
     forward = 2 * x.shape[0] * prod(x.shape[2:] if transposed else shape[2:]) * prod(weight.shape)
-    wide = transposed or groups == 1
+    data, kernels = (0 if reader.no_grad else forward * one.base.needs_grad for one in (x, weight))
     uses: list[tuple[Value, Sequence[int | None]]] = [(x, [batch, None, *[None] * n])]
     uses.append((weight, [None] * len(weight.shape)))
-    del letters, wide, inner
     if bias is not None:
         uses.append((bias, [channel]))
-    back, counted = _convolution_back(reader, x, weight, shape, transposed, groups, forward)
-    sizes = {k: size for k, size in sizes.items() if k in (batch, channel, *space)}
+    sizes = dict(enumerate(shape))
     made = reader.recorder.record(
         "convolution",
         call.name,
@@ -227,21 +221,11 @@ def _convolution(reader: Reader, call: Call) -> Result:
             "transposed": transposed,
             "bias": bias is not None,
         },
-        work=Work("convolution", forward, back, counted),
+        work=Work("convolution", forward, data + kernels, data + kernels * groups),
         no_grad=reader.no_grad,
+        exact=True,
     )[0]
     return as_shape(reader, call, made, call.shape)
-
-
-def _convolution_back(
-    reader: Reader, x: Value, weight: Value, shape: Sequence[int], transposed: bool, groups: int, forward: int
-) -> tuple[int, int]:
-    """Operations of the gradients, and what PyTorch counts: the weights' as if every channel met every other."""
-    if reader.no_grad:
-        return 0, 0
-    data = forward if x.base.needs_grad else 0
-    kernel = forward if weight.base.needs_grad else 0
-    return data + kernel, data + kernel * (groups if not transposed else groups)
 
 
 def _grouped(reader: Reader, call: Call) -> Result:
@@ -252,37 +236,56 @@ def _grouped(reader: Reader, call: Call) -> Result:
             f"operator {call.name} of module {call.where} multiplies groups of shapes {a.shape} and {b.shape}; rows "
             "(N, F) by one matrix for each group (groups, F, out) can be read"
         )
-    rows, out, fan_in = 0, 1, 2
-    sizes = {rows: a.shape[0], fan_in: a.shape[1], out: b.shape[2]}
-    forward = 2 * prod(sizes.values())
+    experts, fan_in, out = b.shape
+    forward = 2 * a.volume * out
     back = forward * _gradients(reader, a, b)
-    return reader.recorder.record(
-        "experts",
+    work = Work("grouped_mm", forward, back, back)
+    dims = [(factor,) for factor in a.dims[0]]
+    if a.base not in reader.recorder.by_expert or len(dims) != 3:
+        dims = [(), *_thirds(reader, a)]
+    groups = dims[0][0].size if dims[0] else 1
+    rows = Value(a.base, (*dims, a.dims[1]))
+    sizes = dict(enumerate((*rows.shape, out)))
+    uses: list[tuple[Value, Sequence[int | None]]] = [(rows, [0, 1, 2, 3]), (b, [0 if groups == experts else None, 3, 4])]
+    made = reader.recorder.record(
+        "contract" if groups == experts else "experts",
         call.name,
         call.where,
-        [(a, [rows, fan_in]), (b, [None, fan_in, out])],
-        [([rows, out], call.dtypes[0])],
+        uses,
+        [([1, 0, 2, 4], call.dtypes[0])],
         sizes,
-        attrs={"experts": b.shape[0]},
-        work=Work("grouped_mm", forward, back, back),
+        attrs={"experts": experts},
+        work=work,
         no_grad=reader.no_grad,
+        exact=True,
     )[0]
+    sample, group, row, column = made.dims
+    return Value(made.base, (group + sample + row, column))
+
+
+def _thirds(reader: Reader, value: Value) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
+    """The rows of a tensor by samples, and by what is within one."""
+    split = split_factors(value.dims[0], (reader.batch_size, value.shape[0] // reader.batch_size))
+    return (split[0], split[1]) if split is not None else (value.dims[0], ())
 
 
 def _embedding(reader: Reader, call: Call) -> Result:
     """A row of a table for each index."""
     table, index = call.given["weight"], call.given.get("indices", call.given.get("input"))
-    rank = len(index.shape)
-    sizes = {**dict(enumerate(index.shape)), rank: table.shape[1]}
-    return reader.recorder.record(
+    lead = index.shape[0] if index.shape else 1
+    flat = as_shape(reader, call, index, (lead, max(index.volume, 1) // lead))
+    sizes = {0: flat.shape[0], 1: flat.shape[1], 2: table.shape[1]}
+    made = reader.recorder.record(
         "embedding",
         call.name,
         call.where,
-        [(index, list(range(rank))), (table, [None, rank])],
-        [([*range(rank), rank], call.dtypes[0])],
+        [(flat, [0, 1]), (table, [None, 2])],
+        [([0, 1, 2], call.dtypes[0])],
         sizes,
         no_grad=reader.no_grad,
+        exact=True,
     )[0]
+    return as_shape(reader, call, made, call.shape)
 
 
 def _norm(reader: Reader, call: Call) -> Result:
@@ -328,6 +331,7 @@ def _normalized(reader: Reader, call: Call, kind: str, whole: Sequence[int], alo
         private=frozenset(whole),
         attrs=attrs,
         no_grad=reader.no_grad,
+        exact=kind != "norm",
     )[0]
 
 
@@ -363,6 +367,7 @@ def _pool(reader: Reader, call: Call) -> Result:
             "average": "avg" in call.name,
         },
         no_grad=reader.no_grad,
+        exact=True,
     )
     values = [as_shape(reader, call, one, call.shape) for one in made]
     return values[0] if len(values) == 1 else values

@@ -95,7 +95,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self.maker: dict[Base, tuple[Step, int]] = {}
+        self.by_expert: set[Base] = set()
+        """Tensors whose rows are in order of the experts they go to."""
 
     def record(
         self,
@@ -110,6 +111,7 @@ class Recorder:
         attrs: dict[str, object] | None = None,
         work: Work | None = None,
         no_grad: bool = False,
+        exact: bool = False,
     ) -> list[Value]:
         """Add a step, and return its outputs.
 
@@ -123,30 +125,32 @@ class Recorder:
             Letters that parts cannot compute by themselves; they stay whole.
         no_grad
             Nothing flows back.
+        exact
+            Outputs have just these dimensions; else those of size 1 are left out, and what stands for several is them.
 
         Returns
         -------
         list of Value
         """
         known = dict(sizes)
-        finer = _refinement(uses, outputs, known, private)
+        finer = {} if exact else _refinement(uses, outputs, known, private)
         read = tuple(_refined(value, letters, finer, known) for value, letters in uses)
         batch = _batch_letter(read)
         made, letters_of, values = [], [], []
         grad = not no_grad and any(value.base.needs_grad for value, _ in read)
         for letters, dtype in outputs:
-            order = [one for letter in letters for one in finer.get(letter, (letter,)) if known[one] > 1]
-            if batch in order:
+            order = [one for letter in letters for one in finer.get(letter, (letter,)) if exact or known[one] > 1]
+            if batch in order and not exact:
                 order.remove(batch)
                 order.insert(0, batch)
             while len(order) < 2:  # a config has a batch and something else
-                known[max(known) + 1 if known else 0] = 1
-                order.insert(0, max(known))
+                known[max(known, default=-1) + 1] = 1
+                order.insert(1 if batch in order else 0, max(known))
             base = Base(
                 tuple(known[letter] for letter in order),
                 dtype,
                 Role.COMPUTED,
-                batched=batch in order,
+                batched=batch is not None and order[0] == batch,
                 needs_grad=grad and dtype in ("float", "double", "half", "bfloat16"),
             )
             place = {letter: k for k, letter in enumerate(order)}
@@ -171,8 +175,8 @@ class Recorder:
             work,
         )
         self.steps.append(step)
-        for i, base in enumerate(made):
-            self.maker[base] = (step, i)
+        if any(value.base in self.by_expert for value, _ in read):
+            self.by_expert.update(made)
         return values
 
     def elementwise(
