@@ -302,14 +302,14 @@ class Emitter:
             if self._fold(group, fused, readers):
                 return True
             return self._elementwise(group, fused)
-        binary = single(group)
-        if binary is not None:
-            return self._elementwise(group, binary)
         gate = is_gate(group)
         if gate is not None:
             sources = [source_of_value(Value.whole(base), self.places) for base in group.data]
             layer = OPERATORS[OpType.GATED].layer(*(source.tensor for source in sources), activation=gate)
             return self._add(group, OpType.GATED, sources, layer, [])
+        binary = single(group)
+        if binary is not None:
+            return self._elementwise(group, *binary)
         if is_rms_norm(group):
             source = source_of_cuts(
                 group.data[0], group.reads[group.data[0]], self.places, tensor_of(shape, dtype)
@@ -333,9 +333,10 @@ class Emitter:
         layer = OPERATORS[OpType.ROPE].layer(tensor, head=features)
         return self._add(group, OpType.ROPE, [source], layer, [], [[[0], [2], [1, 3]]])
 
-    def _elementwise(self, group: Group, kind: OpType) -> bool:
+    def _elementwise(self, group: Group, kind: OpType, activation: OpType | None = None) -> bool:
         sources = [source_of_value(Value.whole(base), self.places) for base in group.data]
-        layer = OPERATORS[kind].layer(*(source.tensor for source in sources), inplace=False)
+        behind = {} if activation is None else {"activation": activation}
+        layer = OPERATORS[kind].layer(*(source.tensor for source in sources), inplace=False, **behind)
         return self._add(group, kind, sources, layer, [])
 
     def _fold(self, group: Group, activation: OpType, readers: Mapping[Base, int]) -> bool:

@@ -76,7 +76,8 @@ def fused(steps: Sequence[Step], results: Iterable[Value]) -> list[Group]:
         if not exits and not is_result:
             continue  # nothing hangs on it
         joined = next(iter(exits)) if len(exits) == 1 and not is_result and step.is_light else step
-        if not joined.is_light or (step.where != joined.where and step.where in owners):
+        apart = step.where != joined.where and (step.where in owners or joined.where in owners)
+        if not joined.is_light or apart:
             joined = step  # a module with parameters is an operator for itself
         exit_of[step] = joined
         members.setdefault(joined, []).append(step)

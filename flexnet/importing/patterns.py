@@ -30,13 +30,15 @@ def activation_of(group: Group) -> OpType | None:
     return _function(group.targets - _PLAIN)
 
 
-def single(group: Group) -> OpType | None:
-    """The sum, product, difference or quotient that a group is, of two tensors of its shape."""
-    targets = group.targets - _PLAIN
-    if len(group.data) != 2 or group.parameters or len(targets) != 1 or group.uncut:
+def single(group: Group) -> tuple[OpType, OpType | None] | None:
+    """The sum, product, difference or quotient of two tensors that a group is, and the activation behind it."""
+    targets = [step.target for step in group.steps if step.target not in _PLAIN]
+    if len(group.data) != 2 or group.parameters or not 0 < len(targets) < 3 or group.uncut:
         return None
-    kind = _SUMS.get(next(iter(targets)))
-    return kind if kind in BINARY and all(same_shape(group, base) for base in group.data) else None
+    kind, behind = _SUMS.get(targets[0]), _function(set(targets[1:]))
+    if kind not in BINARY or (len(targets) > 1 and behind is None) or set(targets[:1]) & set(targets[1:]):
+        return None
+    return (kind, behind) if all(same_shape(group, base) for base in group.data) else None
 
 
 def is_gate(group: Group) -> OpType | None:
@@ -98,6 +100,8 @@ def same_shape(group: Group, base: Base) -> bool:
 
 
 def _function(targets: set[str]) -> OpType | None:
+    if not targets:
+        return None
     if len(targets) == 1:
         return _ACTIVATIONS.get(next(iter(targets)))
     if targets in _GELU:
