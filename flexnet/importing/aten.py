@@ -213,12 +213,12 @@ class Reader:
             "operators of PyTorch of fixed sizes"
         )
 
-    def apply(self, call: Call) -> Result:
-        """What an operator makes of its arguments."""
+    def apply(self, call: Call, handler: "Handler | None" = None) -> Result:
+        """What an operator makes of its arguments, by a handler, or that of its name and tags."""
         from flexnet.importing.aten_table import PRODUCTS, VIEWS, handler_of
 
         if call.name in VIEWS:
-            return VIEWS[call.name](self, call)
+            return (handler or VIEWS[call.name])(self, call)
         values = call.values
         roles = {value.base.role for value in values}
         if roles <= {Role.CONSTANT}:
@@ -227,7 +227,7 @@ class Reader:
             call.name in PRODUCTS and call.shape[:1] == (self.batch_size,)
         ):
             return self._folded(call, values)
-        handler = handler_of(call)
+        handler = handler or handler_of(call)
         if handler is None:
             return self._by_decomposition(call)
         return handler(self, call)

@@ -35,6 +35,7 @@ class Emitter:
         self.operators: list[Operator] = []
         self.places: dict[Base, Placed] = {}
         self._owners: dict[object, tuple[int, int]] = {}
+        self._ranks: dict[str, int] = {}
 
     def emit(self, group: Group, readers: Mapping[Base, int]) -> None:
         """Add the operator of a group, or fold it into the one before."""
@@ -70,11 +71,13 @@ class Emitter:
         tied = {i: owner for i, base in enumerate(weights) if (owner := self._owner(base, layer, i)) is not None}
         for i, base in enumerate(weights):
             self._owners.setdefault(self._identity(base, layer.weights[i]), (index, i))
+        rank = len(layer.outputs[0].dims)
+        plain = self._ranks.setdefault(layer.key, rank) == rank
         op = Operator(
             index,
             kind,
             name,
-            layer.key,
+            layer.key if plain else f"{layer.key}_{rank}d",  # a measurement file has configs of one rank under a name
             tuple(inputs),
             tuple(layer.outputs),
             tuple(layer.weights),

@@ -1,6 +1,10 @@
 """PyTorch modules as graphs of ATen operators, by `torch.export` (non-strict) and without weights in memory."""
 
+import logging
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any
 
 import torch
@@ -44,10 +48,32 @@ def exported(
         If it cannot be traced: control flow that hangs on values, kernels without a meta implementation, inputs that
         do not fit.
     """
+    device = next((one.device for one in module.parameters()), torch.device("cpu"))
     try:
-        return torch.export.export(_Tensors(module), tuple(args), dict(kwargs), strict=False)
+        with device, _silence():  # what the module makes on the way, it makes there
+            return _exported(module, args, kwargs)
     except Exception as error:  # of the module's own code: any
         raise FlexNetError(_why(error)) from error
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing that PyTorch prints and logs of what it cannot trace; the error has it."""
+    nowhere = StringIO()
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def _exported(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> "torch.export.ExportedProgram":
+    return torch.export.export(_Tensors(module), tuple(args), dict(kwargs), strict=False)
 
 
 def _why(error: Exception) -> str:
