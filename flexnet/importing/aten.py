@@ -99,6 +99,8 @@ class Reader:
         Products of parameters and constants alone, which are in no step.
     no_grad : bool
         Whether what is read now is outside of the backward pass.
+    made_by : dict
+        Of each computed tensor the node that put it out, which of its outputs it is, and how that shows it.
     orders : dict
         Permutations that sort, and what they sort by.
     n_expert : dict
@@ -109,6 +111,7 @@ class Reader:
     recorder: Recorder = field(default_factory=Recorder)
     folded: list[Work] = field(default_factory=list)
     no_grad: bool = False
+    made_by: dict[Base, tuple[Node, int, Value]] = field(default_factory=dict)
     orders: dict[Base, Value] = field(default_factory=dict)
     n_expert: dict[str, int] = field(default_factory=dict)
 
@@ -158,6 +161,8 @@ class Reader:
         if call is None:
             return None
         result = self.apply(call)
+        for i, value in enumerate([result] if isinstance(result, Value) else result):
+            self.made_by.setdefault(value.base, (node, i, value))
         first = node.args[0] if node.args else None
         if call.in_place and isinstance(first, Node) and isinstance(result, Value):
             self._write(call, env, roots, first, result)

@@ -34,6 +34,8 @@ class Emitter:
         self.shapes = shapes
         self.operators: list[Operator] = []
         self.places: dict[Base, Placed] = {}
+        self.weights: list[tuple[Base, ...]] = []
+        """Of each operator, what its weights are."""
         self._owners: dict[object, tuple[int, int]] = {}
         self._ranks: dict[str, int] = {}
 
@@ -86,6 +88,7 @@ class Emitter:
             MappingProxyType(tied),
         )
         self.operators.append(op)
+        self.weights.append(tuple(weights))
         for i, base in enumerate(group.exit.outputs):
             self.places[base] = Placed(index, i, base, placed[i] if i < len(placed) else None)
         return True

@@ -7,13 +7,13 @@ from types import MappingProxyType
 
 from flexnet.errors import FlexNetError
 from flexnet.importing.emit import Emitter
-from flexnet.importing.fuse import fused
+from flexnet.importing.fuse import Group, fused
 from flexnet.importing.steps import Step, Work
 from flexnet.importing.values import Base, Value
 from flexnet.model.graph import ModelGraph
 from flexnet.model.repeats import find_repeats
 
-__all__ = ["Imported", "graph_of"]
+__all__ = ["Imported", "emitted", "graph_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,17 @@ class Imported:
         return sum(work.forward for work in works), sum(work.backward for work in works)
 
 
+def emitted(groups: Sequence[Group], shapes: Mapping[str, tuple[int, ...]]) -> Emitter:
+    """Operators of groups, given the shapes of parameters."""
+    readers: Counter[Base] = Counter()
+    for group in groups:
+        readers.update(group.reads.keys())
+    emitter = Emitter(shapes)
+    for group in groups:
+        emitter.emit(group, readers)
+    return emitter
+
+
 def graph_of(
     name: str,
     batch_size: int,
@@ -58,12 +69,7 @@ def graph_of(
         If nothing is computed from data.
     """
     groups = fused(steps, results)
-    readers: Counter[Base] = Counter()
-    for group in groups:
-        readers.update(group.reads.keys())
-    emitter = Emitter(shapes)
-    for group in groups:
-        emitter.emit(group, readers)
+    emitter = emitted(groups, shapes)
     if not emitter.operators:
         raise FlexNetError(f"model {name} computes nothing from its inputs; it needs at least one layer")
     works: dict[str, Work] = {}

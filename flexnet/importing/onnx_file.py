@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import onnx
-from onnx import numpy_helper, shape_inference
+from onnx import numpy_helper
 
 from flexnet.errors import FlexNetError
 from flexnet.importing.aten import Call, Handler, Reader
@@ -15,12 +15,12 @@ from flexnet.importing.aten_light import LIGHT, pointwise, reduction
 from flexnet.importing.aten_products import LAYERS, PRODUCTS
 from flexnet.importing.aten_views import MOVES, VIEWS
 from flexnet.importing.graphs import Imported, graph_of
+from flexnet.importing.onnx_folding import SMALL, with_shapes
 from flexnet.importing.onnx_nodes import NODES, Node
 from flexnet.importing.values import Base, Role, Value
 
 __all__ = ["import_file"]
 
-_SMALL = 64  # elements of a constant that says sizes or axes
 _CONSTANT = ("Constant", "Shape", "Size", "ConstantOfShape", "Range", "EyeLike", "RandomNormal", "RandomUniform")
 _HANDLERS: dict[str, Handler] = {**LIGHT, **VIEWS, **MOVES, **LAYERS, **PRODUCTS, "reduce": reduction}
 
@@ -41,7 +41,7 @@ def import_file(path: Path, *, name: str | None = None, batch_size: int | None =
         raise FlexNetError(f"{path} has no inputs; a model reads at least one tensor")
     batch = _fix_batch(path, inputs, batch_size)
     try:
-        graph = shape_inference.infer_shapes(model, data_prop=True).graph
+        graph = with_shapes(model)
     except Exception as error:  # of a file that contradicts itself: onnx has several kinds
         raise FlexNetError(f"{path}: shapes cannot be inferred: {str(error).splitlines()[0][:200]}") from error
     types = {one.name: one.type.tensor_type for one in (*graph.value_info, *graph.input, *graph.output)}
@@ -57,7 +57,7 @@ def import_file(path: Path, *, name: str | None = None, batch_size: int | None =
             )
         else:
             env[tensor.name] = Value.whole(Base(shape, dtype, Role.CONSTANT))
-        if prod(shape) <= _SMALL and tensor.data_location != onnx.TensorProto.EXTERNAL and dtype != "float":
+        if prod(shape) <= SMALL and tensor.data_location != onnx.TensorProto.EXTERNAL and dtype != "float":
             small[tensor.name] = [int(n) for n in numpy_helper.to_array(tensor).reshape(-1)]
     for one in inputs:
         shape = _shape(path, one.name, types)
@@ -124,7 +124,7 @@ def _read(
     attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
     if node.op_type == "Constant" and "value" in attributes:
         array = numpy_helper.to_array(attributes["value"])
-        if array.size <= _SMALL and array.dtype.kind in "iub":
+        if array.size <= SMALL and array.dtype.kind in "iub":
             small[names[0]] = [int(n) for n in array.reshape(-1)]
         env[names[0]] = Value.whole(Base(tuple(array.shape), _dtype(attributes["value"].data_type), Role.CONSTANT))
         return

@@ -12,7 +12,7 @@ from flexnet.importing.export import exported
 from flexnet.importing.graphs import Imported, graph_of
 from flexnet.importing.values import Base, Role, Value
 
-__all__ = ["import_module"]
+__all__ = ["import_module", "parameter_shapes", "read_module"]
 
 
 def import_module(
@@ -39,6 +39,16 @@ def import_module(
     FlexNetError
         If it cannot be traced, or has an operator that flexnet does not know; the sentence says which of which module.
     """
+    reader, results, _ = read_module(module, inputs, batch_dim=batch_dim)
+    total = sum(prod(parameter.shape) for parameter in module.parameters())
+    shapes = parameter_shapes(module)
+    return graph_of(name, reader.batch_size, reader.recorder.steps, results, shapes, reader.folded, total)
+
+
+def read_module(
+    module: torch.nn.Module, inputs: Sequence[Any] | Mapping[str, Any], *, batch_dim: int = 0
+) -> tuple[Reader, list[Value], "torch.export.ExportedProgram"]:
+    """The steps of a module, what it returns, and the program that was traced."""
     args, kwargs = ([], dict(inputs)) if isinstance(inputs, Mapping) else (list(inputs), {})
     tensors = [one for one in (*args, *kwargs.values()) if isinstance(one, torch.Tensor)]
     if not tensors:
@@ -47,16 +57,19 @@ def import_module(
     program = exported(module, args, kwargs)
     reader = Reader(batch)
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
-    values = []
-    for node in program.graph.nodes:
-        if node.op == "placeholder":
-            values.append(_placeholder(node.meta.get("val"), specs[node.name], batch, batch_dim, program))
+    values = [
+        _placeholder(node.meta.get("val"), specs[node.name], batch_dim, program)
+        for node in program.graph.nodes
+        if node.op == "placeholder"
+    ]
     results = [value for value in reader.read(program.graph_module, values) if isinstance(value, Value)]
-    shapes = {f"module.{key}": tuple(parameter.shape) for key, parameter in module.named_parameters()}
-    for key, parameter in module.named_parameters(remove_duplicate=False):
-        shapes.setdefault(f"module.{key}", tuple(parameter.shape))
-    total = sum(prod(parameter.shape) for parameter in module.parameters())
-    return graph_of(name, batch, reader.recorder.steps, results, shapes, reader.folded, total)
+    return reader, results, program
+
+
+def parameter_shapes(module: torch.nn.Module) -> dict[str, tuple[int, ...]]:
+    """Shapes of the parameters of a module, by their names in what was traced."""
+    named = module.named_parameters(remove_duplicate=False)
+    return {f"module.{key}": tuple(parameter.shape) for key, parameter in named}
 
 
 def _batch_of(tensors: Sequence[torch.Tensor], batch_dim: int) -> int:
@@ -75,7 +88,7 @@ def _batch_of(tensors: Sequence[torch.Tensor], batch_dim: int) -> int:
     return sizes.pop()
 
 
-def _placeholder(value: Any, spec: Any, batch: int, batch_dim: int, program: Any) -> Any:
+def _placeholder(value: Any, spec: Any, batch_dim: int, program: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     shape, dtype = tuple(value.shape), dtype_name(value.dtype)
