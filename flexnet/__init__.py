@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from flexnet.cost.roofline import roofline_table
     from flexnet.cost.table import CostTable, Entry
     from flexnet.errors import FlexNetError
+    from flexnet.importing.entry import from_onnx, from_torch
     from flexnet.model.builder import GraphBuilder
     from flexnet.model.graph import ModelGraph, Operator, OpType, Source, Tensor
+    from flexnet.model.graph_file import read_graph, write_graph
     from flexnet.model.operators import OPERATORS
     from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, Window
     from flexnet.model.zoo import MODELS, ModelSpec, NoSettings, option
@@ -145,12 +147,15 @@ __all__ = [
     "cycles_for",
     "demand_of",
     "find_plan",
+    "from_onnx",
+    "from_torch",
     "gbps_to_bytes_per_s",
     "make_problem",
     "make_strategy",
     "option",
     "price",
     "propose_network",
+    "read_graph",
     "read_measurement",
     "read_strategy",
     "read_taskgraph",
@@ -162,6 +167,7 @@ __all__ = [
     "us_to_s",
     "wire",
     "with_cycles",
+    "write_graph",
     "write_measurement",
 ]
 
@@ -170,6 +176,8 @@ _HOMES = {
     "model.builder": ("GraphBuilder",),
     "model.operators": ("OPERATORS",),
     "model.operators.kind": ("Arithmetic", "Axis", "Layer", "OperatorKind", "Passes", "Window"),
+    "model.graph_file": ("read_graph", "write_graph"),
+    "importing.entry": ("from_onnx", "from_torch"),
     "model.zoo": ("MODELS", "ModelSpec", "NoSettings", "option"),
     "cost.gpus": ("GPUS", "Gpu"),
     "cost.table": ("CostTable", "Entry"),

@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "run"]
 COMMANDS = {
     "search": "find the fastest strategy and topology; write them and the task graph",
     "profile": "write a measurement file",
+    "import": "make a model file of a PyTorch module or an ONNX file",
     "simulate": "replay a task graph (taskgraph.fbuf) on its network or another",
     "validate": "recompute published results",
     "dp": "find the provably best strategy under PaSE's cost model",
@@ -41,7 +42,8 @@ class _Program(Helpful, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"flexnet.commands.{cmd_name}"), cmd_name)
+        module = "import_" if cmd_name == "import" else cmd_name  # a word of Python's own
+        command: click.Command = getattr(import_module(f"flexnet.commands.{module}"), module)
         return command
 
     def resolve_command(

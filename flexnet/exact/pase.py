@@ -103,6 +103,10 @@ def pase_problem(
     terms: dict[tuple[int, int], list[_Move]] = {}
     for op, key in zip(graph.operators, keys, strict=True):
         for i, source in enumerate(op.inputs):
+            if source.view is not None:
+                raise FlexNetError(
+                    f"operator {op.name} reads a view of what another puts out, of which PaSE's model has no costs"
+                )
             if source.op is not None:
                 ends = keys[source.op], key
                 pair = domains[ends[0]].outputs[source.output], domains[key].inputs[i]

@@ -75,6 +75,9 @@ class OpType(IntEnum):
     SILU = 1020
     HARD_SIGMOID = 1021
     HARD_SWISH = 1022
+    FUSION = 1023
+    CONVOLUTION = 1024
+    GROUPED_LINEAR = 1025
 
 
 BINARY = (OpType.ADD, OpType.MUL, OpType.SUB, OpType.DIV)
@@ -120,11 +123,23 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an operator's input comes from: output ``output`` of operator ``op``, or data if ``op`` is None."""
+    """Where an operator's input comes from: output ``output`` of operator ``op``, or data if ``op`` is None.
+
+    Parameters
+    ----------
+    op : int or None
+    output : int
+    tensor : Tensor
+        As the operator reads it: of the shape that was put out, or another view of it.
+    view : tuple of (int, int), optional
+        Of a view, for each dimension of what was put out the dimension of ``tensor`` that cuts it, and into how many
+        pieces at most: the degree must divide that.  Dimension -1 stands for none: every part reads all of it.
+    """
 
     op: int | None
     output: int
     tensor: Tensor
+    view: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +233,8 @@ class ModelGraph:
         None as the original: single precision, of which its libraries round some products to TF32.
     blocks : tuple of RepeatedBlock
         Its repeated blocks, in order (`flexnet.model.repeats.find_repeats`).
+    idle : int
+        Elements of parameters that no operator reads, as an imported program may have.
     """
 
     name: str
@@ -225,11 +242,12 @@ class ModelGraph:
     operators: tuple[Operator, ...]
     dtype: str | None = None
     blocks: tuple[RepeatedBlock, ...] = ()
+    idle: int = 0
 
     @property
     def n_parameter(self) -> int:
-        """Elements of all weights, each counted once."""
-        return sum(op.n_parameter for op in self.operators)
+        """Elements of all weights, each counted once, and of those that no operator reads."""
+        return sum(op.n_parameter for op in self.operators) + self.idle
 
     def keys(self) -> tuple[str, ...]:
         """Distinct measurement names in order of first appearance."""

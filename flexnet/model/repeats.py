@@ -88,5 +88,5 @@ def _longest_run(flags: "npt.NDArray[np.bool_]") -> tuple[int, int]:
 
 def _signature(op: Operator) -> object:
     """All of an operator but its place: what operators of repeated blocks must have in common."""
-    inputs = tuple((source.op is None, source.output, source.tensor) for source in op.inputs)
+    inputs = tuple((source.op is None, source.output, source.tensor, source.view) for source in op.inputs)
     return op.kind, op.key, inputs, op.outputs, op.weights, tuple(sorted(op.attrs.items())), op.equation

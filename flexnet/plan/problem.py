@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,9 +100,9 @@ def make_problem(
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
     inherited = _inherited_bytes(graph)
-    tensors = [op.inputs[i].tensor for op, i in edges]
-    splits = [_input_split(op, i, semantics) for op, i in edges]
-    cut = [(edge, split, _reach(*edge, semantics)) for edge, split in zip(edges, splits, strict=True)]
+    tensors = [graph.operators[_producer(op, i)].outputs[op.inputs[i].output] for op, i in edges]
+    splits = [_seen(op, i, _input_split(op, i, semantics), -1) for op, i in edges]
+    reaches = [_seen(op, i, _reach(op, i, semantics), Window()) for op, i in edges]
     arrays = ProblemArrays(
         n_server=cluster.n_server,
         big_gpu=cluster.big_gpu,
@@ -143,10 +144,16 @@ def make_problem(
             ]
         ),
         edge_split=_padded(splits, -1),
-        edge_extent=_padded([_extents(op, split, reach, op.inputs[i].tensor) for (op, i), split, reach in cut], 1),
-        edge_stride=_padded([tuple(window.stride for window in reach) for *_, reach in cut], 1),
-        edge_window=_padded([tuple(window.size for window in reach) for *_, reach in cut], 1),
-        edge_padding=_padded([tuple(window.padding for window in reach) for *_, reach in cut], 0),
+        edge_extent=_padded(
+            [
+                _extents(op, split, reach, tensor)
+                for (op, _), split, reach, tensor in zip(edges, splits, reaches, tensors, strict=True)
+            ],
+            1,
+        ),
+        edge_stride=_padded([tuple(window.stride for window in reach) for reach in reaches], 1),
+        edge_window=_padded([tuple(window.size for window in reach) for reach in reaches], 1),
+        edge_padding=_padded([tuple(window.padding for window in reach) for reach in reaches], 0),
         edge_by_batch=np.array(
             [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
         ),
@@ -187,6 +194,12 @@ def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
     if semantics.shard_parameters:
         return kind_of(op).input_split(op, i)
     return aligned_split(op, op.inputs[i].tensor)  # model.cc:798 cuts what a channel part of Linear needs whole
+
+
+def _seen(op: Operator, i: int, along: tuple[Any, ...], otherwise: Any) -> tuple[Any, ...]:
+    """What is said of the dimensions of an input, of those of the tensor that it is a view of."""
+    view = op.inputs[i].view
+    return along if view is None else tuple(along[k] if k >= 0 else otherwise for k, _ in view)
 
 
 def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics) -> int:

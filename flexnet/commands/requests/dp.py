@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.commands.requests.flags import Flag, switch
+from flexnet.commands.requests.model_flags import find_model, is_model_file
 from flexnet.commands.requests.types import FilePath, Number, Whole
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.model.graph import ModelGraph
@@ -140,15 +141,15 @@ def dp_request(words: Sequence[str], values: dict[str, Any]) -> DpRequest:
         raise FlexNetError(f"no graph given; use flexnet dp GRAPH with {one_of(names)}")
     if len(words) > 1:
         raise FlexNetError(f"unexpected argument {words[1]!r} after {words[0]}; flexnet dp takes one graph and flags")
-    if words[0] not in GRAPHS:
+    if words[0] not in GRAPHS and not is_model_file(words[0]):
         raise FlexNetError(f"unknown graph {words[0]!r}; {did_you_mean(words[0], names) or f'choose {one_of(names)}'}")
     flops, bandwidth = values["flops"], values["bw"]
     if not 1e-12 < flops / bandwidth < 1e12:
         raise FlexNetError(f"--flops {flops:g} and --bw {bandwidth:g} are too far apart; give TFLOP/s and GB/s")
-    spec = GRAPHS[words[0]]
+    spec = GRAPHS.get(words[0])
     return DpRequest(
-        graph=spec.build(values["batch_size"], values["model"]),
-        cutoff=spec.cutoff,
+        graph=find_model(words[0]).build({}, values["batch_size"]) if spec is None else spec.build(values["batch_size"], values["model"]),
+        cutoff=1 if spec is None else spec.cutoff,
         n_device=values["procs"],
         model=values["model"],
         flops=flops * 1e12,

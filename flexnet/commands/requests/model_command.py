@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from flexnet.commands.requests.flags import Command, Given, given_flags, is_flag
-from flexnet.commands.requests.model_flags import ModelFlag, model_flags
+from flexnet.commands.requests.model_flags import ModelFlag, find_model, is_model_file, model_flags
 from flexnet.commands.requests.types import Name
 from flexnet.commands.requests.wrong_flags import check_known, check_own
 from flexnet.errors import FlexNetError
@@ -27,7 +27,7 @@ class Asked:
     Parameters
     ----------
     model : str or None
-        Name in `flexnet.model.zoo.MODELS`; None if none was given.
+        Name in `flexnet.model.zoo.MODELS`, or the file of one that was imported; None if none was given.
     values : dict
         Values of all flags of the command by name, defaults included.
     given, model_given : Given
@@ -78,9 +78,15 @@ class ModelCommand(Command):
         """What was asked, once the command line is parsed."""
         params = {param.opts[0]: isinstance(param, ModelFlag) for param in self.get_params(ctx)}
         given = given_flags(ctx)
+        model = ctx.meta.get(_MODEL)
+        values = {name: value for name, value in ctx.params.items() if not name.startswith("model_flag_")}
+        if model is not None and is_model_file(model) and "--batch-size" not in given:
+            from flexnet.model.graph_file import read_graph
+
+            values["batch_size"] = read_graph(model)[0].batch_size
         return Asked(
-            ctx.meta.get(_MODEL),
-            {name: value for name, value in ctx.params.items() if not name.startswith("model_flag_")},
+            model,
+            values,
             {name: text for name, text in given.items() if not params[name]},
             {name: text for name, text in given.items() if params[name]},
         )
@@ -105,7 +111,7 @@ class ModelCommand(Command):
         model = ctx.meta.get(_MODEL)
         if model:
             formatter.write_paragraph()
-            spec = MODELS[model]
+            spec = find_model(model)
             whose = "the original's " if spec.program else ""
             formatter.write_text(f"{model} is {whose}{spec.summary}.")
 
@@ -138,7 +144,7 @@ def _words_and_flags(known: Sequence[click.Parameter], args: Sequence[str]) -> t
 
 
 def _check_model(words: list[str], command: str | None) -> None:
-    _ = MODELS[words[0]]  # an unknown name is refused
+    _ = find_model(words[0])  # an unknown name is refused
     if len(words) > 1:
         raise FlexNetError(
             f"unexpected argument {words[1]!r} after {words[0]}; flexnet {command} takes one model and flags"

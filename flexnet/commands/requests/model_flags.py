@@ -1,11 +1,13 @@
 """Flags of a model, and the model of a size that they ask for."""
 
+from typing import Any
+
 from flexnet.commands.requests.flags import Flag, Given
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
-from flexnet.model.zoo import MODELS
+from flexnet.model.zoo import MODELS, ModelSpec, NoSettings
 
-__all__ = ["ModelFlag", "built_model", "model_flags", "unused_model_flags"]
+__all__ = ["ModelFlag", "built_model", "find_model", "is_model_file", "model_flags", "unused_model_flags"]
 
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
@@ -13,6 +15,30 @@ _KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
 
 class ModelFlag(Flag):
     """A flag of a model; `ModelSpec.build` reads its value."""
+
+
+def is_model_file(model: str) -> bool:
+    """Whether a model is named by a file, which ``flexnet import`` wrote."""
+    return model.endswith(".json")
+
+
+def find_model(model: str) -> ModelSpec[Any]:
+    """A model of the zoo by its name, or one that was imported by its file.
+
+    Raises
+    ------
+    FlexNetError
+        If there is no model of this name.
+    """
+    if not is_model_file(model):
+        return MODELS[model]
+
+    def make(settings: NoSettings, batch_size: int) -> ModelGraph:
+        from flexnet.model.graph_file import read_graph
+
+        return read_graph(model, batch_size)[0]
+
+    return ModelSpec(model, "a model that was imported", NoSettings, make)
 
 
 def model_flags(model: str) -> list[ModelFlag]:
@@ -23,7 +49,7 @@ def model_flags(model: str) -> list[ModelFlag]:
             metavar=_KINDS[item.kind],
             help=f"{item.help} (default {item.default_text})" if item.effective else f"no effect: {item.help}",
         )
-        for item in MODELS[model].flags
+        for item in find_model(model).flags
     ]
 
 
@@ -35,7 +61,7 @@ def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
     FlexNetError
         If it is larger, or a flag is malformed or out of range.
     """
-    graph = MODELS[model].build(model_given, batch_size)
+    graph = find_model(model).build(model_given, batch_size)
     for op in graph.operators:
         elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))
         if elements > _MAX_ELEMENTS:
@@ -48,5 +74,5 @@ def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
 
 def unused_model_flags(model: str, model_given: Given) -> list[str]:
     """Sentences on flags of a model that do nothing."""
-    unused = {item.name: item.help for item in MODELS[model].flags if not item.effective}
+    unused = {item.name: item.help for item in find_model(model).flags if not item.effective}
     return [f"{name} has no effect: {unused[name]}" for name in model_given if name in unused]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_divides, searched_topologies
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.model_flags import built_model, unused_model_flags
+from flexnet.commands.requests.model_flags import built_model, is_model_file, unused_model_flags
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
@@ -247,7 +247,7 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
 def _arguments(asked: Asked, drawing: Path | None) -> tuple[str, ...]:
     """Model and flags of a run that is to be resumed, whatever the working directory then."""
     assert asked.model is not None
-    words = [asked.model]
+    words = [str(Path(asked.model).absolute()) if is_model_file(asked.model) else asked.model]
     for flag, text in {**asked.given, **asked.model_given}.items():
         if flag in ("--resume", "--output", "--overwrite"):
             continue

@@ -13,10 +13,13 @@ from flexnet.model.graph import Operator, OpType
 from flexnet.model.operators.attention import Attention, ScaledDotProduct
 from flexnet.model.operators.checks import shown
 from flexnet.model.operators.conv2d import Conv2D
+from flexnet.model.operators.convolution import Convolution
 from flexnet.model.operators.einsum import Einsum
 from flexnet.model.operators.elementwise import Binary, Dropout, Gated, Unary
 from flexnet.model.operators.embedding import Embedding, TokenEmbedding
 from flexnet.model.operators.experts import Aggregate, AggregateSpec, Cache, Combine, Dispatch, GroupBy, TopK
+from flexnet.model.operators.fusion import Fusion
+from flexnet.model.operators.grouped_linear import GroupedLinear
 from flexnet.model.operators.joining import Concat, Split, Stack, Unstack
 from flexnet.model.operators.kind import OperatorKind
 from flexnet.model.operators.linear import Linear
@@ -87,6 +90,9 @@ OPERATORS: dict[int, OperatorKind] = {
     OpType.SILU: Unary(OpType.SILU, "SiLU"),
     OpType.HARD_SIGMOID: Unary(OpType.HARD_SIGMOID, "HardSigmoid"),
     OpType.HARD_SWISH: Unary(OpType.HARD_SWISH, "HardSwish"),
+    OpType.FUSION: Fusion(),
+    OpType.CONVOLUTION: Convolution(),
+    OpType.GROUPED_LINEAR: GroupedLinear(),
 }
 """Every kind by its number; a plain dict, to which programs may add."""
 

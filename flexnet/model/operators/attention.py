@@ -84,6 +84,7 @@ class ScaledDotProduct(OperatorKind):
         query: Tensor,
         key: Tensor,
         value: Tensor,
+        mask: Tensor | None = None,
         *,
         heads: int,
         shared: int | None = None,
@@ -92,9 +93,10 @@ class ScaledDotProduct(OperatorKind):
     ) -> Layer:
         """(N, S, heads D), (N, T, shared D) and (N, T, shared V) to (N, S, heads V); ``ScaledDotProduct_<D>_<V>``.
 
-        As many heads are shared as there are, unless set; ``attrs`` has the sizes of a head.
+        A mask that is computed, (N, S, T) or with heads side by side, is added to the scores.  As many heads are shared
+        as there are, unless set; ``attrs`` has the sizes of a head.
         """
-        for x in (query, key, value):
+        for x in (query, key, value, *([] if mask is None else [mask])):
             check_shape(self.label, x, "(N, S, F)")
         heads = whole_number("scaled_dot_product: heads", heads)
         shared = whole_number("scaled_dot_product: shared", heads if shared is None else shared)
@@ -140,8 +142,8 @@ class ScaledDotProduct(OperatorKind):
         return {**sizes, 0: gcd(sizes[0], op.inputs[1].tensor.dims[0] // op.attrs["head"])}
 
     def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
-        """A part of the positions of the query attends to all of the key."""
-        return (0, 1, 2) if i == 0 else (0, -1, 2)
+        """A part of the positions of the query attends to all of the key; of a mask (N, S, ...) it reads its own."""
+        return ((0, 1, 2), (0, -1, 2), (0, -1, 2), (-1, 1, 2))[i]
 
     def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
         """As the heads."""

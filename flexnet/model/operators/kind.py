@@ -210,6 +210,8 @@ class OperatorKind(ABC):
         for i, source in enumerate(op.inputs):  # of windows the border is read twice, so sizes need not be divided
             places = zip(source.tensor.dims, self.input_split(op, i), self.reach(op, i), strict=True)
             cuts += [(size, k) for size, k, window in places if window == Window()]
+            split = self.input_split(op, i)
+            cuts += [(pieces, split[k]) for k, pieces in source.view or () if k >= 0]
         return {axis: gcd(*(size for size, k in cuts if k == axis)) for axis in self.axes(op)}
 
     def spatial(self, op: Operator) -> bool:

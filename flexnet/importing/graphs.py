@@ -1,0 +1,84 @@
+"""Steps to a model graph, whatever read them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from flexnet.errors import FlexNetError
+from flexnet.importing.emit import Emitter
+from flexnet.importing.fuse import Group, fused
+from flexnet.importing.steps import Step, Work
+from flexnet.importing.values import Base, Value
+from flexnet.model.graph import ModelGraph
+from flexnet.model.repeats import find_repeats
+
+__all__ = ["Imported", "emitted", "graph_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A model graph, and what was counted on the way.
+
+    Parameters
+    ----------
+    graph : ModelGraph
+    works : mapping
+        By name of the product, operations of the forward pass, of the backward pass, and what PyTorch's counter has
+        for that (`flexnet.importing.steps.Work`).
+    n_parameter : int
+        Elements of the parameters of the program, tied ones once, those included that no operator reads.
+    """
+
+    graph: ModelGraph
+    works: Mapping[str, Work]
+    n_parameter: int
+
+    @property
+    def flops(self) -> tuple[int, int]:
+        """Operations of all products, forward and backward."""
+        works = self.works.values()
+        return sum(work.forward for work in works), sum(work.backward for work in works)
+
+
+def emitted(groups: Sequence[Group], shapes: Mapping[str, tuple[int, ...]]) -> Emitter:
+    """Operators of groups, given the shapes of parameters."""
+    readers: Counter[Base] = Counter()
+    for group in groups:
+        readers.update(group.reads.keys())
+    emitter = Emitter(shapes)
+    for group in groups:
+        emitter.emit(group, readers)
+    return emitter
+
+
+def graph_of(
+    name: str,
+    batch_size: int,
+    steps: Sequence[Step],
+    results: Iterable[Value],
+    shapes: Mapping[str, tuple[int, ...]],
+    folded: Sequence[Work],
+    n_parameter: int,
+) -> Imported:
+    """Fuse steps, and make operators of them.
+
+    Raises
+    ------
+    FlexNetError
+        If nothing is computed from data.
+    """
+    groups = fused(steps, results)
+    emitter = emitted(groups, shapes)
+    if not emitter.operators:
+        raise FlexNetError(f"model {name} computes nothing from its inputs; it needs at least one layer")
+    works: dict[str, Work] = {}
+    for work in (*folded, *(step.work for group in groups for step in group.steps if step.work is not None)):
+        known = works.get(work.name, Work(work.name, 0, 0, 0))
+        works[work.name] = Work(
+            work.name, known.forward + work.forward, known.backward + work.backward, known.counted + work.counted
+        )
+    operators = tuple(emitter.operators)
+    graph = ModelGraph(name, batch_size, operators, None, find_repeats(operators))
+    idle = n_parameter - graph.n_parameter
+    return Imported(replace(graph, idle=idle), MappingProxyType(works), n_parameter)

@@ -1,0 +1,219 @@
+"""Model graphs as files: what `flexnet import` writes and ``flexnet search net.json`` reads; docs/model-format.md."""
+
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from flexnet.errors import FlexNetError
+from flexnet.files import read_object, write_atomically
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Source, Tensor
+from flexnet.model.operators import OPERATORS
+from flexnet.model.repeats import find_repeats
+
+__all__ = ["FORMAT", "VERSION", "Description", "read_graph", "write_graph"]
+
+FORMAT = "flexnet model"
+VERSION = 1
+
+_Document = Mapping[str, Any]
+
+
+class Description(NamedTuple):
+    """What a file tells beside the graph.
+
+    Parameters
+    ----------
+    source : mapping
+        Where the graph comes from: packages and their versions, function, inputs.
+    flops : mapping
+        By name of the product ``forward``, ``backward`` and ``counted_backward``; see docs/model-format.md.
+    """
+
+    source: Mapping[str, Any] = MappingProxyType({})
+    flops: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
+
+def write_graph(path: str | Path, graph: ModelGraph, description: Description = Description()) -> None:  # noqa: B008
+    """Write a graph.
+
+    Raises
+    ------
+    FlexNetError
+        If the file cannot be written.
+    """
+    works = description.flops.values()
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": graph.name,
+        "batch_size": graph.batch_size,
+        "dtype": graph.dtype,
+        "parameters": graph.n_parameter,
+        "idle_parameters": graph.idle,
+        "flops": {
+            "forward": sum(work["forward"] for work in works),
+            "backward": sum(work["backward"] for work in works),
+            "counted_backward": sum(work["counted_backward"] for work in works),
+            "products": dict(description.flops),
+        },
+        "source": dict(description.source),
+        "operators": [_operator(op) for op in graph.operators],
+    }
+    write_atomically(path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGraph, Description]:
+    """Read a graph, of another batch if one is given.
+
+    Parameters
+    ----------
+    path : str or Path
+    batch_size : int, optional
+        Samples; those of the file unless given.
+
+    Raises
+    ------
+    FlexNetError
+        If the file is no model of this version, contradicts itself, or its tensors do not grow with the batch.
+    """
+    path = Path(path)
+    document = read_object(path, "a model")
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        said = f"format {document.get('format')!r}, version {document.get('version')!r}"
+        raise FlexNetError(f"{path} has {said}; a model has format {FORMAT!r}, version {VERSION}: flexnet import makes one")
+    try:
+        known = int(document["batch_size"])
+        wanted = known if batch_size is None else batch_size
+        operators: list[Operator] = []
+        for entry in document["operators"]:
+            operators.append(_read_operator(entry, operators, known, wanted))
+        name, dtype, idle = str(document["name"]), document.get("dtype"), int(document.get("idle_parameters", 0))
+        description = Description(document.get("source", {}), document["flops"].get("products", {}))
+    except FlexNetError as error:
+        raise FlexNetError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FlexNetError(
+            f"{path} is no whole model: operator {len(operators) if 'operators' in locals() else 0} or what is before it "
+            f"lacks or mistakes {error}; docs/model-format.md tells what must be there"
+        ) from None
+    if not operators or known < 1:
+        raise FlexNetError(f"{path} has no operators, or a batch of {known}; a model has at least one of both")
+    graph = ModelGraph(name, wanted, tuple(operators), dtype, find_repeats(operators), idle)
+    if graph.n_parameter != document.get("parameters"):
+        raise FlexNetError(
+            f"{path} says it has {document.get('parameters')} parameters; its operators have {graph.n_parameter}: the "
+            "file was changed, make it anew"
+        )
+    return graph, description
+
+
+def _operator(op: Operator) -> dict[str, Any]:
+    kind = op.kind.name if isinstance(op.kind, OpType) else int(op.kind)
+    entry: dict[str, Any] = {
+        "name": op.name,
+        "kind": kind,
+        "key": op.key,
+        "inputs": [_source(source) for source in op.inputs],
+        "outputs": [_tensor(tensor) for tensor in op.outputs],
+    }
+    if op.weights:
+        entry["weights"] = [list(weight.shape) for weight in op.weights]
+    if op.attrs:
+        entry["attributes"] = dict(op.attrs)
+    if op.equation:
+        entry["equation"] = op.equation
+    if op.tied:
+        entry["tied"] = {str(i): list(owner) for i, owner in op.tied.items()}
+    return entry
+
+
+def _tensor(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": list(tensor.shape), "dtype": tensor.dtype}
+
+
+def _source(source: Source) -> dict[str, Any]:
+    entry = _tensor(source.tensor)
+    if source.op is not None:
+        entry |= {"operator": source.op, "output": source.output}
+    if source.view is not None:
+        rank = len(source.tensor.dims)
+        entry["view"] = [[rank - 1 - k if k >= 0 else -1, pieces] for k, pieces in reversed(source.view)]
+    return entry
+
+
+def _read_operator(entry: _Document, before: list[Operator], known: int, wanted: int) -> Operator:
+    index, name = len(before), str(entry["name"])
+    kind = OpType[entry["kind"]] if isinstance(entry["kind"], str) else int(entry["kind"])
+    if kind not in OPERATORS:
+        raise FlexNetError(f"operator {name} is of kind {kind}, which is not registered")
+    outputs = tuple(_scaled(_read_tensor(one), known, wanted, name) for one in entry["outputs"])
+    inputs = tuple(_read_source(one, before, known, wanted, name) for one in entry["inputs"])
+    weights = tuple(Tensor(tuple(int(n) for n in reversed(shape))) for shape in entry.get("weights", ()))
+    attrs = MappingProxyType({str(key): int(value) for key, value in entry.get("attributes", {}).items()})
+    tied = {int(i): (int(owner), int(j)) for i, (owner, j) in entry.get("tied", {}).items()}
+    for owner, j in tied.values():
+        if not (0 <= owner < index and j < len(before[owner].weights)):
+            raise FlexNetError(f"operator {name} shares weight {j} of operator {owner}, which is not before it")
+    if not outputs or not inputs:
+        raise FlexNetError(f"operator {name} must have inputs and outputs")
+    equation = str(entry.get("equation", ""))
+    op = Operator(index, kind, name, str(entry["key"]), inputs, outputs, weights, attrs, equation, MappingProxyType(tied))
+    _check(op)
+    return op
+
+
+def _check(op: Operator) -> None:
+    """Refuse an operator whose kind cannot tell how it is cut: its tensors do not fit."""
+    try:
+        OPERATORS[op.kind].cut_sizes(op)
+        OPERATORS[op.kind].flops(op)
+    except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
+        raise FlexNetError(f"operator {op.name} does not have the tensors that its kind has ({error})") from None
+
+
+def _read_tensor(entry: _Document) -> Tensor:
+    tensor = Tensor(tuple(int(n) for n in reversed(entry["shape"])), str(entry["dtype"]))
+    if tensor.dtype not in ELEMENT_BYTES or not tensor.dims or min(tensor.dims) < 1:
+        raise FlexNetError(f"a tensor has shape {entry['shape']} and type {tensor.dtype}; sizes must be at least 1")
+    return tensor
+
+
+def _read_source(entry: _Document, before: list[Operator], known: int, wanted: int, name: str) -> Source:
+    tensor = _scaled(_read_tensor(entry), known, wanted, name)
+    if "operator" not in entry:
+        return Source(None, 0, tensor)
+    op, output = int(entry["operator"]), int(entry.get("output", 0))
+    if not (0 <= op < len(before) and 0 <= output < len(before[op].outputs)):
+        raise FlexNetError(f"operator {name} reads output {output} of operator {op}, which is not before it")
+    rank, made = len(tensor.dims), before[op].outputs[output]
+    if "view" not in entry:
+        if made.dims != tensor.dims:
+            raise FlexNetError(
+                f"operator {name} reads {tensor.shape} of what operator {op} puts out as {made.shape}; a view is missing"
+            )
+        return Source(op, output, tensor)
+    view = []
+    for k, pieces in reversed(entry["view"]):
+        if not -1 <= k < rank or pieces < 1:
+            raise FlexNetError(f"operator {name} has a view of dimension {k} in {pieces} pieces; it has {rank} dimensions")
+        own = rank - 1 - int(k) if k >= 0 else -1
+        view.append((own, int(pieces) * wanted // known if k == 0 and pieces % known == 0 else int(pieces)))
+    if len(view) != len(made.dims) or prod(made.dims) < 1:
+        raise FlexNetError(f"operator {name} has a view of {len(view)} dimensions of a tensor of {len(made.dims)}")
+    return Source(op, output, tensor, tuple(view))
+
+
+def _scaled(tensor: Tensor, known: int, wanted: int, name: str) -> Tensor:
+    """A tensor of another batch, which its outermost dimension holds."""
+    if known == wanted or tensor.dims[-1] == 1:
+        return tensor
+    if tensor.dims[-1] % known:
+        raise FlexNetError(
+            f"operator {name} has a tensor of shape {tensor.shape}, which does not grow with the batch of {known}; import "
+            f"the model with a batch of {wanted}"
+        )
+    return Tensor((*tensor.dims[:-1], tensor.dims[-1] // known * wanted), tensor.dtype)

@@ -1,0 +1,245 @@
+"""A cut is legal only where the mathematics allows it: parts compute their share of the whole, and of its gradients.
+
+An operator's part is run in PyTorch with noise in place of all that the graph says it does not read (zeros where it is
+to sum up some channels).  Its piece of the output must be that of the whole; gradients must vanish outside of what it
+reads, and those of all parts must add up to those of the whole.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from hypothesis import HealthCheck, given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from small_modules import layer_names, module_of  # noqa: E402
+
+from flexnet.importing.fuse import Group, fused  # noqa: E402
+from flexnet.importing.graphs import emitted  # noqa: E402
+from flexnet.importing.pytorch import parameter_shapes, read_module  # noqa: E402
+from flexnet.importing.values import Base, Value  # noqa: E402
+from flexnet.model.cutting import divisors  # noqa: E402
+from flexnet.model.graph import Operator  # noqa: E402
+from flexnet.model.operators import kind_of  # noqa: E402
+from flexnet.model.operators.kind import Axis  # noqa: E402
+
+Tensors = dict[object, "torch.Tensor"]
+MOST_PARTS = 4
+
+
+class Program:
+    """An imported module whose operators can be run by themselves."""
+
+    def __init__(self, module: "torch.nn.Module", x: "torch.Tensor") -> None:
+        reader, results, program = read_module(module, [x])
+        groups = fused(reader.recorder.steps, results)
+        self.emitter = emitted(groups, parameter_shapes(module))
+        self.made_by = reader.made_by
+        self.groups: dict[int, list[Group]] = {}
+        for group in groups:
+            self.groups.setdefault(self.emitter.places[group.exit.outputs[0]].op, []).append(group)
+        self.at = {(p.op, p.output): base for base, p in self.emitter.places.items()}
+        specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+        self.leaves: Tensors = {}
+        self.parameters: dict[str, object] = {}
+        for node in program.graph.nodes:
+            if node.op == "placeholder":
+                spec = specs[node.name]
+                stored = {**program.state_dict, **program.constants}
+                self.leaves[node] = x if spec.kind.name == "USER_INPUT" else stored[spec.target]
+                if spec.kind.name == "PARAMETER":
+                    self.parameters[spec.target] = node
+                elif spec.kind.name == "USER_INPUT":
+                    self.input = node
+        self.values: Tensors = {}
+        for op in self.emitter.operators:
+            base = self.output(op)
+            self.values[base] = self.run(base, {})
+
+    def output(self, op: Operator) -> Base:
+        return self.groups[op.index][-1].exit.outputs[0]
+
+    def run(self, base: Base, given: Tensors) -> "torch.Tensor":
+        """A tensor as its node shows it, with values given for some nodes."""
+        known = {**self.leaves, **given}
+
+        def value(node: object) -> object:
+            if not isinstance(node, torch.fx.Node):
+                return [value(one) for one in node] if isinstance(node, list | tuple) else node
+            if node not in known:
+                kwargs = {key: value(one) for key, one in node.kwargs.items()}
+                known[node] = node.target(*[value(one) for one in node.args], **kwargs)
+            return known[node]
+
+        node, i, _ = self.made_by[base]
+        found = value(node)
+        return found if isinstance(found, torch.Tensor) else found[i]
+
+
+def _coordinates(value: Value) -> list["torch.Tensor"]:
+    """For each dimension of a value's base, where in it the elements of the value are."""
+    shape = value.shape
+    found = [torch.zeros(shape, dtype=torch.long) for _ in value.base.sizes]
+    for axis, factors in enumerate(value.dims):
+        index = torch.arange(shape[axis]).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+        for factor in reversed(factors):
+            if factor.dim is not None:
+                found[factor.dim] = found[factor.dim] + index % factor.size * factor.stride
+            index = index // factor.size
+    return found
+
+
+def _region(coordinates: list["torch.Tensor"], ranges: list[tuple[int, int] | None]) -> "torch.Tensor":
+    inside = torch.ones_like(coordinates[0], dtype=torch.bool)
+    for at, limits in zip(coordinates, ranges, strict=True):
+        if limits is not None:
+            inside = inside & (at >= limits[0]) & (at < limits[1])
+    return inside
+
+
+def _put_out(program: Program, base: Base) -> list["torch.Tensor"]:
+    """Coordinates along the dimensions of an operator's output, innermost first, as the base's node shows it."""
+    placed = program.emitter.places[base]
+    own = _coordinates(program.made_by[base][2])
+    found = []
+    for group in reversed(placed.groups):
+        at = torch.zeros_like(own[0])
+        for k in group:
+            at = at * base.sizes[k] + own[k]
+        found.append(at)
+    return found
+
+
+def _ranges(
+    op: Operator, sizes: tuple[int, ...], split: tuple[int, ...], axis: int, degree: int, j: int
+) -> list[tuple[int, int] | None]:
+    return [(j * n // degree, (j + 1) * n // degree) if k == axis else None for n, k in zip(sizes, split, strict=True)]
+
+
+def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int) -> tuple[object, "torch.Tensor"]:
+    """The node of an input, and which of its elements a part reads."""
+    source, kind = op.inputs[i], kind_of(op)
+    split, reach = kind.input_split(op, i), kind.reach(op, i)
+    if source.op is None:
+        x = program.leaves[program.input]
+        same = tuple(x.shape) == source.tensor.shape
+        coordinates = [torch.arange(n).reshape([-1 if k == a else 1 for k in range(x.ndim)]).expand(x.shape)
+                       for a, n in enumerate(x.shape)][::-1]
+        ranges = _ranges(op, source.tensor.dims, split, axis, degree, j) if same else [None] * x.ndim
+        return program.input, _region(coordinates, ranges)
+    base = program.at[source.op, source.output]
+    sizes = program.emitter.operators[source.op].outputs[source.output].dims
+    if source.view is not None:
+        split = tuple(split[k] if k >= 0 else -1 for k, _ in source.view)
+        reach = tuple(reach[k] if k >= 0 else type(reach[0])() for k, _ in source.view)
+    ranges = []
+    for n, k, window in zip(sizes, split, reach, strict=True):
+        if k != axis:
+            ranges.append(None)
+        elif window == type(window)():
+            ranges.append((j * n // degree, (j + 1) * n // degree))
+        else:
+            piece = op.outputs[0].dims[axis] // degree
+            low = j * piece * window.stride - window.padding
+            high = ((j + 1) * piece - 1) * window.stride - window.padding + window.size
+            ranges.append((max(low, 0), min(high, n)))
+    return program.made_by[base][0], _region(_put_out(program, base), ranges)
+
+
+def _held(program: Program, op: Operator, axis: int, degree: int, j: int) -> Iterator[tuple[object, "torch.Tensor", bool]]:
+    """Nodes of parameters, which of their elements a part holds, and whether the cut cuts them."""
+    for i, base in enumerate(program.emitter.weights[op.index]):
+        node = program.parameters[base.parameters[0]]
+        shape = tuple(program.leaves[node].shape)
+        split = kind_of(op).weight_split(op, i)
+        if op.weights[i].shape != shape:
+            continue  # a piece of a parameter
+        at = [torch.arange(n).reshape([-1 if k == a else 1 for k in range(len(shape))]).expand(shape)
+              for a, n in enumerate(shape)][::-1]
+        yield node, _region(at, _ranges(op, op.weights[i].dims, split, axis, degree, j)), axis in split
+
+
+def check_operator(program: Program, op: Operator) -> int:
+    """Check all cuts along one axis; how many there were."""
+    checked = 0
+    for axis, size in kind_of(op).cut_sizes(op).items():
+        reduction = kind_of(op).axes(op)[axis] is Axis.REDUCTION
+        for degree in divisors(size, MOST_PARTS):
+            if degree > 1:
+                _check_cut(program, op, axis, degree, reduction)
+                checked += 1
+    return checked
+
+
+def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction: bool) -> None:
+    base = program.output(op)
+    whole = program.values[base]
+    weight_of_loss = torch.rand(whole.shape, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    want = _gradients(program, op, base, {}, weight_of_loss)
+    got: dict[object, torch.Tensor] = {}
+    total = torch.zeros_like(whole)
+    written = _put_out(program, base)
+    sizes = op.outputs[0].dims
+    for j in range(degree):
+        given: Tensors = {}
+        inside: dict[object, torch.Tensor] = {}
+        for i in range(len(op.inputs)):
+            node, region = _read(program, op, i, axis, degree, j)
+            inside[node] = inside.get(node, torch.zeros_like(region)) | region
+        for node, region, is_cut in _held(program, op, axis, degree, j):
+            inside[node] = region if is_cut or not reduction or j == 0 else torch.zeros_like(region)
+        for node, region in inside.items():
+            value = program.leaves.get(node)
+            value = _value_of(program, node) if value is None else value
+            if value.dtype.is_floating_point:
+                other = torch.zeros_like(value) if reduction else torch.full_like(value, 0.7) * torch.rand_like(value)
+                given[node] = torch.where(region, value, other).detach()
+        mine = torch.ones_like(whole, dtype=torch.bool) if reduction else _region(
+            written, [(j * n // degree, (j + 1) * n // degree) if k == axis else None for k, n in enumerate(sizes)]
+        )
+        part = program.run(base, given)
+        total = total + torch.where(mine, part, torch.zeros_like(part))
+        for node, grad in _gradients(program, op, base, given, weight_of_loss * mine).items():
+            region = inside.get(node)
+            if region is not None and not reduction:
+                outside = grad[~region]
+                assert outside.numel() == 0 or outside.abs().max() < 1e-9, (op.name, axis, degree, "reads more")
+            kept = grad if region is None else torch.where(region, grad, torch.zeros_like(grad))
+            got[node] = got.get(node, torch.zeros_like(kept)) + kept
+    torch.testing.assert_close(total, whole, rtol=1e-5, atol=1e-7, msg=f"{op.name} cut {degree} along {axis}")
+    for node, grad in want.items():
+        torch.testing.assert_close(got[node], grad, rtol=1e-5, atol=1e-7, msg=f"{op.name}: gradient along {axis}")
+
+
+def _value_of(program: Program, node: object) -> "torch.Tensor":
+    base = next(base for base, (maker, _, _) in program.made_by.items() if maker is node and base in program.values)
+    return program.values[base]
+
+
+def _gradients(program: Program, op: Operator, base: Base, given: Tensors, loss: "torch.Tensor") -> Tensors:
+    """Of what an operator reads and holds, the gradients of a weighted sum of what it puts out."""
+    nodes = dict.fromkeys(_read(program, op, i, -2, 1, 0)[0] for i in range(len(op.inputs)))
+    nodes |= dict.fromkeys(node for node, _, _ in _held(program, op, -2, 1, 0))
+    leaves = {}
+    for node in nodes:
+        value = given.get(node, program.leaves.get(node))
+        value = _value_of(program, node) if value is None else value
+        leaves[node] = value.detach().clone().requires_grad_(value.dtype.is_floating_point)
+    out = program.run(base, leaves)
+    asked = {node: leaf for node, leaf in leaves.items() if leaf.requires_grad}
+    grads = torch.autograd.grad((out * loss).sum(), list(asked.values()), allow_unused=True)
+    return {
+        node: torch.zeros_like(leaf) if grad is None else grad
+        for (node, leaf), grad in zip(asked.items(), grads, strict=True)
+    }
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(names=layer_names, embedded=st.booleans())
+def test_parts_make_up_the_whole(names: list[str], embedded: bool) -> None:
+    program = Program(*module_of(names, embedded))
+    checked = sum(check_operator(program, op) for op in program.emitter.operators)
+    assert checked > 0
+    assert all(prod(op.outputs[0].dims) > 0 for op in program.emitter.operators)
