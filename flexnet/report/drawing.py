@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "ink_map", "new_figure", "svg_of"]
+__all__ = ["COLOURS", "SMALL", "ink_map", "new_figure", "styled", "svg_of"]
 
 _NAMES = (
     *("ink", "soft", "line", "grid", "paper", "accent", "compute", "allreduce", "transfer", "idle", "gain", "bound"),
@@ -21,6 +23,8 @@ COLOURS = {name: f"#0b{17 * i % 256:02x}{i:02x}" for i, name in enumerate(_NAMES
 """What matplotlib is told for every colour of the page."""
 
 _POINTS = 72 / 96  # of a CSS pixel
+SMALL = 12.5 * _POINTS
+"""Size of text at axes."""
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -32,13 +36,29 @@ def new_figure(width: float, height: float) -> "Figure":
     return figure
 
 
-def ink_map(name: str, colour: str) -> object:
+def styled(axes: "Axes", *, grid: str = "") -> "Axes":
+    """Axes in the page's colours with nothing that is not needed; ``grid`` is ``x`` or ``y`` for lines across it."""
+    for side in ("top", "right", "left", "bottom"):
+        axes.spines[side].set_visible(side == "bottom" and grid == "y")
+        axes.spines[side].set_color(COLOURS["line"])
+    axes.patch.set_visible(False)
+    axes.tick_params(length=0, colors=COLOURS["soft"], labelsize=SMALL)
+    for label in (axes.xaxis.label, axes.yaxis.label):
+        label.set_color(COLOURS["soft"])
+        label.set_fontsize(SMALL)
+    if grid:
+        axes.grid(axis="x" if grid == "x" else "y", color=COLOURS["grid"], linewidth=0.8)
+        axes.set_axisbelow(True)
+    return axes
+
+
+def ink_map(colour: str) -> "Colormap":
     """A colour map from nothing to a ``#rrggbb`` colour, for pictures that lie on light paper or dark."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     red, green, blue = to_rgb(colour)
-    stops = [(red, green, blue, 0.0), (red, green, blue, 0.55), (red, green, blue, 1.0)]
-    return LinearSegmentedColormap.from_list(name, stops)
+    stops = [(red, green, blue, 0.0), (red, green, blue, 1.0)]
+    return LinearSegmentedColormap.from_list("ink", stops)
 
 
 def svg_of(figure: "Figure", name: str, title: str, description: str) -> str:
@@ -55,19 +75,15 @@ def svg_of(figure: "Figure", name: str, title: str, description: str) -> str:
     import matplotlib as mpl
 
     text = StringIO()
-    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 12 * _POINTS}
-    with mpl.rc_context(settings):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"font: ([^ ]+) '[^;\"]*", r"font-size: \1", svg)  # the family is the page's
     svg = _with_own_ids(svg, name)
     for colour, stand_in in COLOURS.items():
         svg = svg.replace(stand_in, f"var(--{colour})")
-    svg = re.sub(
-        r"font(-family)?: ?(\d[\w.]*px )?'[^;\"]*", lambda m: f"font-size: {m[2].strip()}" if m[2] else "", svg
-    )
     box = re.search(r'viewBox="[^"]*"', svg)
     assert box is not None
     head = (
@@ -80,7 +96,7 @@ def svg_of(figure: "Figure", name: str, title: str, description: str) -> str:
 
 def _with_own_ids(svg: str, name: str) -> str:
     """Ids that are referred to begin with the drawing's name; the others go."""
-    used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
-    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
-    svg = re.sub(r"url\(#([^)]+)\)", lambda m: f"url(#{name}-{m[1]})", svg)
-    return re.sub(r'href="#([^"]+)"', lambda m: f'href="#{name}-{m[1]}"', svg)
+    used = set(re.findall(r"url\(#([^)]+)\)|href=\"#([^\"]+)\"", svg))
+    names = {one or other for one, other in used}
+    svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in names else "", svg)
+    return re.sub(r"(url\(#|href=\"#)", rf"\1{name}-", svg)

@@ -181,4 +181,4 @@ def render_page(page: Page) -> str:
         lstrip_blocks=True,
     )
     style = Path(__file__).with_name("templates").joinpath("style.css").read_text()
-    return environment.get_template("page.html.j2").render(page=page, style=Markup(style), drawn=Markup)  # noqa: S704
+    return environment.get_template("page.html.j2").render(page=page, style=Markup(style), drawn=Markup)
