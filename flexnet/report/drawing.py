@@ -80,7 +80,7 @@ def svg_of(figure: "Figure", name: str, title: str, description: str) -> str:
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font: ([^ ]+) '[^;\"]*", r"font-size: \1", svg)  # the family is the page's
+    svg = re.sub(r"font-family: [^;\"]*(; ?)?", "", svg)  # the page's
     svg = _with_own_ids(svg, name)
     for colour, stand_in in COLOURS.items():
         svg = svg.replace(stand_in, f"var(--{colour})")

@@ -9,9 +9,9 @@ import numpy as np
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.model.graph import Operator
-from flexnet.model.operators import kind_of
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
+from flexnet.search.config_text import config_text
 from flexnet.search.opening import has_degree
 from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
@@ -148,7 +148,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         + (", interrupted" if found.interrupted else ""),
         f"topology   {_topology_text(found)}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
-        *(f"           {op.name}: {_config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
+        *(f"           {op.name}: {config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
     ]
     if len(found.changed) > SHOWN_OPERATORS:
         lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more")
@@ -235,16 +235,3 @@ def _cycle_text(counts: set[int]) -> str:
     """How many one-way rings groups of a size have."""
     least, most = min(counts), max(counts)
     return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
-
-
-def _config_text(op: Operator, config: Config) -> str:
-    parts = f"{counted(len(config.devices), 'part')}"
-    axes = kind_of(op).axes(op)
-    cuts = [
-        f"{axes[k].name.lower() if k in axes else f'dimension {k}'} {degree}"
-        for k, degree in enumerate(config.degrees)
-        if degree > 1
-    ]
-    cut = f" ({' x '.join(cuts)})" if config.degrees[op.rank - 1] < len(config.devices) else ""
-    servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
-    return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"

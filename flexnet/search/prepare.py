@@ -35,6 +35,7 @@ __all__ = ["Prepared", "prepare"]
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
+FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +202,10 @@ class _Layout:
         pricer, rng = self.pricer, self.rng
         mix = make_mix(self.space, self.settings.moves or BLOCKS)
         names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
-        given = [] if imported else [given for name in names for given in self._points(name).strategies]
-        strategies = [self.first, *map(self._strategy, given)]
+        named = [] if imported else [(name, given) for name in names for given in self._points(name).strategies]
+        strategies = [self.first, *(self._strategy(given) for _, given in named)]
+        kinds = ["imported" if imported else STARTS["data"].name, *(STARTS[name].name for name, _ in named)]
+        kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
         first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
@@ -212,9 +215,9 @@ class _Layout:
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
         search = Portfolio(mix, pricer, networks)
-        state = search.init(rng, first, network, tuple(fitting))
-        name = "imported" if imported else STARTS["data"].name if first is self.first else "first that fits"
-        return self._prepared(search, state, name)
+        origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
+        state = search.init(rng, first, network, tuple(fitting), origins)
+        return self._prepared(search, state, origins[0] if first is self.first else FITTING)
 
     def _networks(self) -> tuple[Network | None, Rebuild | None]:
         """The network if its links stay, and what builds one for a demand or gives it rings for one."""
