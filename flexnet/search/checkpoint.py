@@ -18,7 +18,7 @@ from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 2
+VERSION = 3
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
@@ -147,7 +147,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),
-        origins=tuple(map(_name, document.get("origins", ()))),
+        origins=tuple(map(_name, document["origins"])),
     )
 
 
@@ -186,7 +186,7 @@ def _plan(document: Mapping[str, Any], networks: list[Network]) -> Candidate:
     directions = None if document["directions"] is None else np.array(document["directions"], np.int8)
     if directions is not None and not np.isin(directions, (-1, 1)).all():
         raise ValueError("ring directions other than 1 and -1")
-    seconds, origin = _time(document["seconds"]), _name(document.get("origin", ""))
+    seconds, origin = _time(document["seconds"]), _name(document["origin"])
     return Candidate(_strategy(document), networks[document["network"]], seconds, directions, origin)
 
 
