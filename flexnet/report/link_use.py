@@ -13,6 +13,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
 from flexnet.simulate.protocol import Protocol
+from flexnet.simulate.short_cuts import cut_short
 
 __all__ = ["LinkUse", "link_use"]
 
@@ -76,9 +77,7 @@ def _rings(
             return cycles
         if network.ring_ptr[n + 1] > network.ring_ptr[n] and _is_strided(members, network.n_server, protocol):
             first = np.arange(n) if protocol.rings_by_index else members
-            return [
-                _at_servers(network, ring, first) for ring in range(network.ring_ptr[n], network.ring_ptr[n + 1])
-            ]
+            return [_at_servers(network, ring, first) for ring in range(network.ring_ptr[n], network.ring_ptr[n + 1])]
     phases = 2 if protocol.by_server else 1
     if routes is not None and len(routes.edge):
         paths = routes.edge[phases * begin : phases * (begin + n)].reshape(n, phases).T.astype(np.int64)
@@ -109,9 +108,7 @@ def _cycles(network: NetworkArrays, members: Ints) -> list[Ints] | None:
 def _is_strided(members: Ints, n_server: int, protocol: Protocol) -> bool:
     """Whether rings of the topology join a group: it is start + i N/g, or rings begin at indices."""
     n = len(members)
-    return protocol.rings_by_index or (
-        n_server % n == 0 and not ((members - members[0]) % (n_server // n)).any()
-    )
+    return protocol.rings_by_index or (n_server % n == 0 and not ((members - members[0]) % (n_server // n)).any())
 
 
 def _at_servers(network: NetworkArrays, ring: int, servers: Ints) -> Ints:
@@ -124,6 +121,5 @@ def _edge_bytes(n: int, size: float, protocol: Protocol) -> float:
     """Bytes an edge carries in all rounds (`flexnet.simulate.kernels.rings.ring_rounds`)."""
     if protocol.by_server:
         return size
-    if protocol.small_packet_bytes * n <= size <= 2 * (n - 1) * protocol.small_packet_bytes:
-        return size / n
-    return 2 * (n - 1) / n * size
+    short = cut_short(np.array([n]), np.array([size]), protocol)[0]
+    return size / n if short else 2 * (n - 1) / n * size

@@ -1,4 +1,4 @@
-"""Plan files: the tasks of a plan, when each ran and on which network, so that they can be looked at later as they were.
+"""Plan files: the tasks of a plan, when each ran and on which network, to be looked at later as they were priced.
 
 NumPy's format for arrays (``plan.npz``), without pickles; what is no array is one JSON document in it.
 """
@@ -82,7 +82,7 @@ def plan_bytes(plan: Plan) -> bytes:
         "version": VERSION,
         "n_server": graph.n_server,
         "network": network,
-        "operators": operators,
+        "operators": list(map(list, operators)),
     }
     out = BytesIO()
     np.savez_compressed(
