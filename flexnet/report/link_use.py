@@ -3,6 +3,7 @@
 The rules are those of `flexnet.simulate.kernels.rings`; what comes out is held against its link loads by the tests.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
     counts = (network.route_ptr[path + 1] - network.route_ptr[path]).astype(np.int64)
     task = [np.repeat(transfer, counts)]
     link = [network.route[aranges(network.route_ptr[path].astype(np.int64), counts)].astype(np.int64)]
-    size = [np.repeat(graph.bytes[transfer].astype(np.float64), counts)]
+    size: list[Floats] = [np.repeat(graph.bytes[transfer].astype(np.float64), counts)]
     known: dict[tuple[bytes, int], tuple[Ints, Floats, int]] = {}
     for reduce_ in np.flatnonzero(graph.kind == ALLREDUCE).tolist():
         group = int(graph.place[reduce_])
@@ -58,11 +59,11 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
             rings = _rings(graph, network, protocol, routes, begin, n)
             on_ring, times = np.unique(np.concatenate(rings), return_counts=True)
             known[key] = on_ring, times.astype(np.float64), 1 if protocol.by_server else len(rings)
-        on_ring, times, n_ring = known[key]
-        each = _edge_bytes(n, float(graph.bytes[reduce_]), protocol) / n_ring
-        task.append(np.full(len(on_ring), reduce_, np.int64))
-        link.append(on_ring)
-        size.append(times * each)
+        used, shares, n_ring = known[key]
+        each: float = _edge_bytes(n, float(graph.bytes[reduce_]), protocol) / n_ring
+        task.append(np.full(len(used), reduce_, np.int64))
+        link.append(used)
+        size.append(shares * each)
     return LinkUse(np.concatenate(task), np.concatenate(link), np.concatenate(size))
 
 
@@ -97,12 +98,12 @@ def _cycles(network: NetworkArrays, members: Ints) -> list[Ints] | None:
     """Links of the cycles over just these servers, if there are any."""
     mine = np.zeros(network.n_server, np.bool_)
     mine[members] = True
-    same = np.flatnonzero((network.cycle_member == mine).all(axis=1)) if len(network.cycle_member) else []
+    same = np.flatnonzero((network.cycle_member == mine).all(axis=1))
     if not len(same):
         return None
     first, last = network.cycle_ptr[same[0]], network.cycle_ptr[same[0] + 1]
     hops = network.cycle_hops[network.cycle_edge[first : last + 1]]
-    return [network.cycle_links[a:b].astype(np.int64) for a, b in zip(hops[:-1], hops[1:], strict=True)]
+    return [network.cycle_links[a:b].astype(np.int64) for a, b in pairwise(hops.tolist())]
 
 
 def _is_strided(members: Ints, n_server: int, protocol: Protocol) -> bool:

@@ -67,22 +67,28 @@ class PlanFile:
     memory: npt.NDArray[np.float64]
     operators: tuple[PlanOperator, ...]
 
+    @classmethod
+    def of(cls, plan: Plan) -> "PlanFile":
+        """What a plan's file is to hold."""
+        configs = configs_of(plan.problem, plan.strategy)
+        operators = tuple(
+            PlanOperator(op.name, type_name(op), cut_text(op, config), config.devices)
+            for op, config in zip(plan.problem.graph.operators, configs, strict=True)
+        )
+        memory = memory_by_server(plan.problem, plan.strategy)
+        return cls(plan.task_graph(), plan.timeline, plan.network, memory, operators)
 
-def plan_bytes(plan: Plan) -> bytes:
+
+def plan_bytes(plan: PlanFile) -> bytes:
     """The file of a plan."""
-    graph, network = plan.task_graph(), network_document(plan.network)
+    graph, network = plan.graph, network_document(plan.network)
     route_ptr, route = network.pop("route_ptr"), network.pop("route")
-    configs = configs_of(plan.problem, plan.strategy)
-    operators = [
-        PlanOperator(op.name, type_name(op), cut_text(op, config), config.devices)
-        for op, config in zip(plan.problem.graph.operators, configs, strict=True)
-    ]
     meta = {
         "format": FORMAT,
         "version": VERSION,
         "n_server": graph.n_server,
         "network": network,
-        "operators": list(map(list, operators)),
+        "operators": list(map(list, plan.operators)),
     }
     out = BytesIO()
     np.savez_compressed(
@@ -94,7 +100,7 @@ def plan_bytes(plan: Plan) -> bytes:
         iteration=np.array(plan.timeline.seconds),
         route_ptr=route_ptr,
         route=route,
-        memory=memory_by_server(plan.problem, plan.strategy),
+        memory=plan.memory,
     )
     return out.getvalue()
 

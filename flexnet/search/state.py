@@ -105,7 +105,12 @@ class Tally(NamedTuple):
 
     def plus(self, other: "Tally") -> "Tally":
         """Of both together."""
-        return Tally(*(one + more for one, more in zip(self, other, strict=True)))
+        return Tally(
+            self.proposals + other.proposals,
+            self.accepted + other.accepted,
+            self.improved + other.improved,
+            self.gained + other.gained,
+        )
 
 
 class Info(NamedTuple):

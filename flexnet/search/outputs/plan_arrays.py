@@ -5,7 +5,7 @@ from pathlib import Path
 from flexnet.files import write_atomically
 from flexnet.search.outputs.output import Output
 from flexnet.search.plan import Plan
-from flexnet.search.plan_file import plan_bytes
+from flexnet.search.plan_file import PlanFile, plan_bytes
 
 __all__ = ["PlanNpz"]
 
@@ -15,5 +15,5 @@ class PlanNpz(Output):
 
     def write(self, plan: Plan, path: Path) -> tuple[str, ...]:
         """Write all that is to be looked at later."""
-        write_atomically(path, plan_bytes(plan))
+        write_atomically(path, plan_bytes(PlanFile.of(plan)))
         return ()
