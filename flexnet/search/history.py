@@ -2,15 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from flexnet.errors import FlexNetError
+from flexnet.files import read_object
 from flexnet.search.driver import Progress
 from flexnet.search.state import Info, State, Tally
 from flexnet.units import s_to_ms
 
-__all__ = ["FORMAT", "History", "Point"]
+__all__ = ["HISTORY", "History", "Point", "read_history"]
+
+HISTORY = "history.json"
+"""Its file in the directory of a search."""
 
 FORMAT = "flexnet-history"
 VERSION = 1
@@ -138,6 +144,22 @@ class History:
             kept = kept[::2]
         self.points = [self.points[0], *kept, self.points[-1]]
         self._spacing = max(2 * self._spacing, elapsed / (MOST_POINTS // 2))
+
+
+def read_history(path: Path) -> History:
+    """What a search wrote of how it went.
+
+    Raises
+    ------
+    FlexNetError
+        If the file cannot be read, or is damaged.
+    """
+    try:
+        return History.from_json(read_object(path, "history"))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, FlexNetError):
+            raise
+        raise FlexNetError(f"history {path} is damaged: {error}") from None
 
 
 def _ms(seconds: float) -> float:

@@ -18,7 +18,8 @@ from flexnet.files import read_regular
 
 __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_request"]
 
-_MAY_DIFFER = ("--search-budget", "--time", "--resume", "--output")
+_MAY_DIFFER = ("--search-budget", "--time", "--resume", "--output", "--no-report", "--json")
+_NOW = ("--search-budget", "--time", "--topology", "--no-report", "--json", "--mfile", "--import")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
 
 
@@ -133,7 +134,7 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     for flag, text in {**given, **asked.model_given}.items():
         if flag not in (*_MAY_DIFFER, *_HASHED) and _comparable(_request(old.model, {**flags, flag: text})) != before:
             raise _differs(flag, text, flags.get(flag), earlier)
-    now = {flag: given[flag] for flag in ("--search-budget", "--time", "--topology", *_HASHED) if flag in given}
+    now = {flag: given[flag] for flag in _NOW if flag in given}
     if "--mfile" in now and "--mfile" not in flags:
         raise _differs("--mfile", now["--mfile"], None, earlier)
     return _request(old.model, {**flags, **now, "--output": directory})
