@@ -20,7 +20,7 @@ MOST_LINES = 1200  # of a drawing; servers are drawn as blocks of neighbours unt
 NAMED = 64  # servers that have their number beside them
 SIDE = 620  # CSS pixels
 WIDEST = 5.0  # points, of the line of the busiest link
-CURVED = 0.55  # how far chords bend to the centre
+CURVED = 0.3  # what is left of the middle of the longest chords
 
 
 def drawn_block(network: NetworkValues) -> int:
@@ -94,7 +94,9 @@ def _draw_lines(axes: "Axes", network: NetworkValues, block: int, place: Floats,
     for number in range(-1, len(network.rings)):
         mine = np.flatnonzero(ring == number)
         begin, end = place[pairs[mine, 0]], place[pairs[mine, 1]]
-        middle = (begin + end) / 2 * (CURVED if curved else 1.0)
+        middle = (begin + end) / 2
+        if curved:  # chords bend to the centre, the more the longer they are
+            middle *= CURVED + (1 - CURVED) * np.linalg.norm(middle, axis=1, keepdims=True)
         codes = [Path.MOVETO, Path.CURVE3, Path.CURVE3]
         paths = [Path(np.array(points), codes) for points in zip(begin, middle, end, strict=True)]
         colour = COLOURS["link" if number < 0 else f"ring{number}"]

@@ -11,6 +11,7 @@ __all__ = [
     "BarChart",
     "Block",
     "Code",
+    "Columns",
     "Fact",
     "Figure",
     "Page",
@@ -114,8 +115,8 @@ class Figure:
         From `flexnet.report.drawing`; the only text of a page that is taken as markup.
     legend : tuple of (str, str)
         Colours and what they mean.
-    width : int
-        Pixels below which it is not drawn but scrolled.
+    width, most : int
+        Pixels below which it is not drawn but scrolled, and above which it does not grow; 0 for as wide as the page.
     """
 
     kind: ClassVar[str] = "figure"
@@ -124,6 +125,16 @@ class Figure:
     svg: str
     legend: tuple[tuple[str, str], ...] = ()
     width: int = 0
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Blocks beside each other, where there is room: one column of them after the other."""
+
+    kind: ClassVar[str] = "columns"
+
+    columns: tuple[tuple[Text | Table | BarChart | Figure, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +147,7 @@ class Code:
     text: str
 
 
-Block = Text | Table | BarChart | Figure | Code
+Block = Text | Table | BarChart | Figure | Columns | Code
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,18 +62,16 @@ def run_page(run: Run, values: RunValues) -> Page:
 def _facts(values: RunValues) -> tuple[Fact, ...]:
     """What is seen first."""
     compute, allreduce, transfers, _ = values.mean
-    total = max(values.seconds, 1e-300)
-    gap = () if values.bound is None else (Fact("gap to the bound", f"{values.seconds / values.bound:.2f}x"),)
-    return (
-        Fact("iteration", ms_text(values.seconds)),
-        Fact(
-            "against the start", f"{values.start_seconds / total:.2f}x faster", f"start {ms_text(values.start_seconds)}"
-        ),
-        *gap,
-        Fact(
-            "a server computes",
-            f"{100 * compute / total:.0f} %",
-            f"{ms_text(allreduce + transfers)} exposed communication",
-        ),
-        Fact("fullest server", bytes_text(float(values.memory.max()))),
-    )
+    total, memory = max(values.seconds, 1e-300), values.memory
+    note = "estimated" if values.estimated else "measured"
+    facts = [
+        Fact("iteration", ms_text(values.seconds), f"from {note} times"),
+        Fact("faster than the start", f"{values.start_seconds / total:.2f}x", ms_text(values.start_seconds)),
+    ]
+    if values.bound is not None:
+        facts.append(Fact("of the bound", f"{total / values.bound:.2f}x", f"no plan below {ms_text(values.bound)}"))
+    exposed = f"{ms_text(allreduce + transfers)} waits for the network"
+    facts.append(Fact("a server computes", f"{100 * compute / total:.0f} %", exposed))
+    limit = "" if values.memory_limit is None else f"of {bytes_text(values.memory_limit)}"
+    facts.append(Fact("on the fullest server", bytes_text(float(memory.max())), limit))
+    return tuple(facts)

@@ -49,6 +49,8 @@ class RunValues:
     Parameters
     ----------
     seconds, start_seconds : float
+    estimated : bool
+        Whether they rest on estimated times.
     bound : float or None
     bound_terms : tuple of (str, float)
         What the bound rests on, heaviest first.
@@ -68,6 +70,7 @@ class RunValues:
 
     seconds: float
     start_seconds: float
+    estimated: bool
     bound: float | None
     bound_terms: tuple[tuple[str, float], ...]
     classes: tuple[ServerClass, ...]
@@ -107,6 +110,7 @@ def run_values(run: Run) -> RunValues:
     return RunValues(
         seconds=plan.timeline.seconds,
         start_seconds=float(document["initial_ms"]) / 1e3,
+        estimated=bool(document["estimated"]),
         bound=None if bound is None else float(bound) / 1e3,
         bound_terms=tuple((str(words), float(share)) for words, share in document.get("bound_terms", {}).items()),
         classes=server_classes(attribute(plan.graph, plan.timeline).seconds),
@@ -133,7 +137,7 @@ def server_classes(seconds: Floats) -> tuple[ServerClass, ...]:
     seconds : float64 (n_server, n_activity)
     """
     total = max(float(seconds.sum(axis=1).max()), np.finfo(float).tiny)
-    for step in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 2.0):
+    for step in (0.04, 0.1, 0.2, 0.5, 2.0):
         _, which = np.unique(np.round(seconds / total / step), axis=0, return_inverse=True)
         which = which.ravel()
         if which.max() < MOST_CLASSES:

@@ -41,10 +41,7 @@ def _bar(found: ServerClass, n: int) -> Bar:
     parts = tuple(
         Part(seconds / total, colour) for seconds, colour in zip(found.seconds, _COLOURS, strict=True) if seconds > 0
     )
-    waits = [
-        f"{ms_text(seconds)} {name}" for seconds, name in zip(found.seconds, ACTIVITIES, strict=True) if seconds > 0
-    ]
-    return Bar(_label(found, n), f"{100 * found.seconds[COMPUTE] / total:.0f} % compute", parts, ", ".join(waits))
+    return Bar(_label(found, n), f"{100 * found.seconds[COMPUTE] / total:.0f} % compute", parts)
 
 
 def _label(found: ServerClass, n: int) -> str:

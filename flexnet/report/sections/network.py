@@ -26,7 +26,9 @@ def network_section(values: RunValues, name: str, speeds: str) -> Section:
         caption = "Servers and links; the wider a line, the busier its link"
         if block > 1:
             caption += f" (a dot stands for {block} servers, a line for all links between two dots)"
-        blocks.append(Figure(caption, draw_network(network, "network-drawing", _words(network)), _legend(network)))
+        blocks.append(
+            Figure(caption, draw_network(network, "network-drawing", _words(network)), _legend(network), 0, 680)
+        )
     blocks += [
         _histogram("Links of a server", [(counted(d, "link"), n, counted(n, "server")) for d, n in network.degrees]),
         _histogram(
