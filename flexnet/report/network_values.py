@@ -44,7 +44,7 @@ class NetworkValues:
     rings : tuple of int64 (n_member,)
         The rings of the groups that reduce most, as servers in order.
     n_ring : int
-        How many rings there are.
+        How many rings there are, each counted once for both ways round.
     degrees : tuple of (int, int)
         Links of a server, and how many servers have so many.
     hops : tuple of (int, int, float)
@@ -74,6 +74,15 @@ class NetworkValues:
         return sum(hops * n for hops, n, _ in self.hops) / max(n_pair, 1)
 
 
+def _apart(rings: list[Ints]) -> list[Ints]:
+    """Rings without those that run over the same links as an earlier one, as the way back does."""
+    found: dict[frozenset[tuple[int, int]], Ints] = {}
+    for ring in rings:
+        steps = np.sort(np.stack([ring, np.roll(ring, -1)], axis=1), axis=1)
+        found.setdefault(frozenset((a, b) for a, b in steps.tolist()), ring)
+    return list(found.values())
+
+
 def network_values(network: Network, use: LinkUse, seconds: float, demand: AllDemand) -> NetworkValues:
     """Look at a network under a load.
 
@@ -92,7 +101,7 @@ def network_values(network: Network, use: LinkUse, seconds: float, demand: AllDe
     share = carried / network.bandwidth / max(seconds, np.finfo(float).tiny)
     ends = np.argwhere(np.triu(topology.links) > 0)
     there, back = network.link_id[ends[:, 0], ends[:, 1]], network.link_id[ends[:, 1], ends[:, 0]]
-    rings = [ring for rings in demand.rings.values() for ring in rings if len(ring) > 2]
+    rings = _apart([ring for rings in demand.rings.values() for ring in rings if len(ring) > 2])
     per_server, n_with = np.unique(topology.links[:n].sum(axis=1), return_counts=True)
     n_hop = np.diff(network.route_ptr)
     hops, which = np.unique(n_hop, return_inverse=True)

@@ -14,10 +14,11 @@ def memory_section(values: RunValues) -> Section:
     """Memory of every server."""
     memory, limit = values.memory, values.memory_limit
     fullest = int(memory.argmax())
-    lead = (
-        f"The fullest server, {fullest}, holds {bytes_text(float(memory[fullest]))}, the median one "
-        f"{bytes_text(float(np.median(memory)))}: weights, activations, and the gradients of both."
-    )
+    most, median = bytes_text(float(memory[fullest])), bytes_text(float(np.median(memory)))
+    who = f"The fullest server, {fullest}, holds {most}, the median one {median}"
+    if memory.min() == memory.max():
+        who = f"Every server holds {most}"
+    lead = f"{who}: weights, activations, and the gradients of both."
     if limit is not None:
         lead += f" All GPUs of a server have {bytes_text(limit)}."
     words = f"From {bytes_text(float(memory.min()))} to {bytes_text(float(memory.max()))}."

@@ -3,7 +3,7 @@
 from flexnet.errors import counted
 from flexnet.report.network_drawing import draw_network, drawn_block
 from flexnet.report.network_values import NetworkValues
-from flexnet.report.page import Bar, BarChart, Block, Figure, Part, Row, Section, Table
+from flexnet.report.page import Bar, BarChart, Columns, Figure, Part, Row, Section, Table
 from flexnet.report.values import RunValues
 from flexnet.units import bytes_text
 
@@ -20,20 +20,20 @@ def network_section(values: RunValues, name: str, speeds: str) -> Section:
         f"A route has {network.mean_hops:.2f} hops on average, and what servers forward for others makes traffic "
         f"{network.tax:.2f} times what they have to send (bandwidth tax)."
     )
-    blocks: list[Block] = []
+    drawn: list[Figure] = []
     if len(network.ends):
         block = drawn_block(network)
         caption = "Servers and links; the wider a line, the busier its link"
         if block > 1:
             caption += f" (a dot stands for {block} servers, a line for all links between two dots)"
-        blocks.append(
+        drawn.append(
             Figure(caption, draw_network(network, "network-drawing", _words(network)), _legend(network), 0, 680)
         )
-    blocks += [
+    told: list[BarChart | Table] = [
         _histogram("Links of a server", [(counted(d, "link"), n, counted(n, "server")) for d, n in network.degrees]),
         _histogram(
-            "Hops from server to server",
-            [(counted(h, "hop"), n, f"{n} pairs, {bytes_text(sent)} of transfers") for h, n, sent in network.hops],
+            "Hops from server to server, and transfers over them",
+            [(counted(h, "hop"), n, f"{n} pairs, {bytes_text(sent)}") for h, n, sent in network.hops],
         ),
     ]
     if network.busiest:
@@ -47,8 +47,9 @@ def network_section(values: RunValues, name: str, speeds: str) -> Section:
             )
             for link in network.busiest
         )
-        blocks.append(Table("The busiest links", ("link", "carries", "busy"), rows, numeric=(1, 2)))
-    return Section("network", "The network", lead, tuple(blocks))
+        told.append(Table("The busiest links", ("link", "carries", "busy"), rows, numeric=(1, 2)))
+    columns = (tuple(drawn), tuple(told)) if drawn else (tuple(told),)
+    return Section("network", "The network", lead, (Columns(columns),))
 
 
 def _words(network: NetworkValues) -> str:
@@ -63,7 +64,7 @@ def _words(network: NetworkValues) -> str:
 
 def _legend(network: NetworkValues) -> tuple[tuple[str, str], ...]:
     """The colours that are there: rings, and links of no ring that is drawn."""
-    entries = [(f"ring{i}", f"ring {i + 1}, {counted(len(ring), 'server')}") for i, ring in enumerate(network.rings)]
+    entries = [(f"ring{i}", f"ring {i + 1} of {counted(len(ring), 'server')}") for i, ring in enumerate(network.rings)]
     more = network.n_ring - len(network.rings)
     rest = "links for pairs of servers" if not more else f"links for pairs, and of {more} more rings"
     return (*entries, ("link", rest if entries else "links"))

@@ -11,13 +11,13 @@ def result_section(values: RunValues, start_name: str) -> Section:
     """How the plan compares."""
     best, start, bound = values.seconds, values.start_seconds, values.bound
     if best < start:
-        lead = f"An iteration takes {ms_text(best)}, {start / best:.2f} times faster than {start_name} on a network"
-        lead += f" built for that ({ms_text(start)})."
+        lead = f"An iteration takes {ms_text(best)}, {start / best:.2f} times faster than the {start_name} start on a "
+        lead += f"network of the same kind ({ms_text(start)})."
     else:
         lead = f"An iteration takes {ms_text(best)}; nothing faster than the {start_name} start was found."
     if bound is not None:
         lead += f" No plan can take less than {ms_text(bound)}, so at most {best / bound:.2f}x is left to gain."
-    rows = [("this plan", best, "compute"), (f"start: {start_name}", start, "idle")]
+    rows = [("this plan", best, "compute"), (f"start: {start_name}", start, "link")]
     if bound is not None:
         rows.append(("bound: no plan is faster", bound, "bound"))
     widest = max(seconds for _, seconds, _ in rows)
