@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 MOST_LINES = 1200  # of a drawing; servers are drawn as blocks of neighbours until there are no more
 NAMED = 64  # servers that have their number beside them
-SIDE = 620  # CSS pixels
+SIDE = 500  # CSS pixels
 WIDEST = 5.0  # points, of the line of the busiest link
 CURVED = 0.3  # what is left of the middle of the longest chords
 
