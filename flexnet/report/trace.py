@@ -85,8 +85,10 @@ def _iteration(traced: Traced) -> list[Event]:
     events = [*_named(ITERATION, [(0, "iteration")]), _slice(ITERATION, 0, "iteration", 0.0, traced.timeline.seconds)]
     at = 0.0
     for phase in phases_of(traced.graph, traced.timeline):
-        events.append(_slice(ITERATION, 0, phase.name, at, min(at + phase.seconds, traced.timeline.seconds)))
-        at += phase.seconds
+        until = min(at + phase.seconds, traced.timeline.seconds)
+        if until > at:
+            events.append(_slice(ITERATION, 0, phase.name, at, until))
+        at = until
     return events
 
 
