@@ -111,7 +111,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
             warn(remark)
         try:
             if request.as_json:
-                say(files.record.to_json(files.status(found), found.to_dict()).decode().rstrip())
+                say(files.document.decode().rstrip())
             else:
                 if files.written:
                     say("wrote      " + ", ".join(map(str, files.written)))

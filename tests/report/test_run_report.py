@@ -43,7 +43,8 @@ def test_it_is_made_again_from_the_directory_wherever_that_is(
     (moved / "report.html").unlink()
     assert main(["report", str(moved)]) == 0
     assert capsys.readouterr().out == f"wrote {moved / 'report.html'}\n"
-    assert (moved / "report.html").read_text() == (run_directory / "report.html").read_text()
+    again, before = (text_of((place / "report.html").read_text()) for place in (moved, run_directory))
+    assert re.sub(r"\d+\.\d+ s\b", "", again) == re.sub(r"\d+\.\d+ s\b", "", before)
     assert main(["report", str(moved), "-o", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").is_file()
 

@@ -108,10 +108,13 @@ class RunFiles:
     record : RunRecord
     written : list of Path
         What is there by now.
+    document : bytes
+        ``run.json``, once all is written.
     """
 
     record: RunRecord
     written: list[Path] = field(default_factory=list)
+    document: bytes = b""
     _exact: tuple[Candidate, float] | None = None  # the best plan at the last checkpoint, and what it takes
     _problems: list[str] = field(default_factory=list)
     _rescue: Path | None = None
@@ -199,11 +202,12 @@ class RunFiles:
             self._try(directory / HISTORY, lambda path: write_atomically(path, history.to_json()))
             if request.report:
                 self._write_report(directory, found, history)
-            run = self.record.to_json(self.status(found), found.to_dict())
-            self._try(directory / "run.json", lambda path: write_atomically(path, run))
+        self.document = self.record.to_json(self._status(found), found.to_dict())
+        if directory is not None:
+            self._try(directory / "run.json", lambda path: write_atomically(path, self.document))
         return self._problems
 
-    def status(self, found: Found) -> str:
+    def _status(self, found: Found) -> str:
         """How the run ended, for ``run.json``."""
         if found.interrupted:
             return "interrupted"
@@ -220,7 +224,7 @@ class RunFiles:
             return
         from flexnet.report.run_report import run_report
 
-        document = self.record.document(self.status(found), found.to_dict())
+        document = self.record.document(self._status(found), found.to_dict())
         page = run_report(Run(directory, document, PlanFile.of(found.plan), history)).encode()
         self._try(directory / REPORT, lambda path: write_atomically(path, page))
 

@@ -52,7 +52,7 @@ def _moves(history: History) -> Table:
                 ms_text(tally.gained) if tally.gained else "",
             )
         )
-        for name, tally in sorted(history.tallies.items(), key=lambda item: -item[1].gained)
+        for name, tally in sorted(history.tallies.items(), key=lambda item: (-item[1].gained, item[0]))
     )
     columns = ("what was tried", "family", "proposals", "accepted", "new best", "gained")
     return Table("What moves brought", columns, rows, numeric=(2, 3, 4, 5))
