@@ -20,7 +20,6 @@ MOST_LINES = 1200  # of a drawing; servers are drawn as blocks of neighbours unt
 NAMED = 64  # servers that have their number beside them
 SIDE = 500  # CSS pixels
 WIDEST = 5.0  # points, of the line of the busiest link
-CURVED = 0.3  # what is left of the middle of the longest chords
 
 
 def drawn_block(network: NetworkValues) -> int:
@@ -90,13 +89,12 @@ def _draw_lines(axes: "Axes", network: NetworkValues, block: int, place: Floats,
         return
     ring = _ring_of(network, block, pairs)
     width = 0.5 + (WIDEST - 0.5) * load / max(float(load.max()), 1e-12)
-    width *= float(np.clip(np.sqrt(250 / len(pairs)), 0.3, 1.0))
+    width *= float(np.clip(np.sqrt(60 / len(pairs)), 0.2, 1.0))
+    step = 2 * np.pi / -(-network.n_server // block)
     for number in range(-1, len(network.rings)):
         mine = np.flatnonzero(ring == number)
         begin, end = place[pairs[mine, 0]], place[pairs[mine, 1]]
-        middle = (begin + end) / 2
-        if curved:  # chords bend to the centre, the more the longer they are
-            middle *= CURVED + (1 - CURVED) * np.linalg.norm(middle, axis=1, keepdims=True)
+        middle = _bent(begin, end, step) if curved else (begin + end) / 2
         codes = [Path.MOVETO, Path.CURVE3, Path.CURVE3]
         paths = [Path(np.array(points), codes) for points in zip(begin, middle, end, strict=True)]
         colour = COLOURS["link" if number < 0 else f"ring{number}"]
@@ -105,6 +103,19 @@ def _draw_lines(axes: "Axes", network: NetworkValues, block: int, place: Floats,
         axes.add_collection(lines)
     axes.update_datalim(place)
     axes.autoscale_view()
+
+
+def _bent(begin: Floats, end: Floats, step: float) -> Floats:
+    """Where chords of the circle bend to: the nearer the centre, the farther their ends lie apart.
+
+    Those of neighbours, ``step`` radians from each other, run along the circle.
+    """
+    apart = np.arccos(np.clip((begin * end).sum(axis=1), -1, 1))
+    radius = 1 - np.sqrt(np.clip((apart - step) / max(np.pi - step, 1e-9), 0, 1))
+    middle = (begin + end) / 2
+    length = np.linalg.norm(middle, axis=1)
+    bent: Floats = middle * (radius / np.maximum(length, 1e-9))[:, None]
+    return bent
 
 
 def _ring_of(network: NetworkValues, block: int, pairs: Ints) -> Ints:

@@ -33,13 +33,14 @@ class ServerClass:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """Operators that follow each other and are cut and placed alike."""
+    """Operators that follow each other and are cut and placed alike; ``each``: whole, on one of the servers each."""
 
     names: tuple[str, ...]
     kind: str
     cut: str
     servers: tuple[int, ...]
     changed: bool
+    each: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,12 +155,26 @@ def _rows(run: Run, changed: set[str]) -> tuple[OperatorRow, ...]:
     rows: list[OperatorRow] = []
     for op in run.plan.operators:
         row = OperatorRow((op.name,), op.kind, op.cut, op.servers, op.name in changed)
-        if rows and (rows[-1].cut, rows[-1].servers, rows[-1].changed) == (row.cut, row.servers, row.changed):
-            kind = rows[-1].kind if row.kind in rows[-1].kind.split(", ") else f"{rows[-1].kind}, {row.kind}"
-            row = OperatorRow((*rows[-1].names, op.name), kind, op.cut, op.servers, row.changed)
-            rows.pop()
-        rows.append(row)
+        joined = _joined(rows[-1], row) if rows else None
+        if joined is not None:
+            rows[-1] = joined
+        else:
+            rows.append(row)
     return tuple(rows)
+
+
+def _joined(before: OperatorRow, row: OperatorRow) -> OperatorRow | None:
+    """Two rows as one, if they are alike."""
+    if (before.cut, before.changed) != (row.cut, row.changed):
+        return None
+    names = (*before.names, *row.names)
+    if before.servers == row.servers and not before.each:
+        kind = before.kind if row.kind in before.kind.split(", ") else f"{before.kind}, {row.kind}"
+        return OperatorRow(names, kind, row.cut, row.servers, row.changed)
+    if before.kind == row.kind and len(row.servers) == 1 and (before.each or len(before.servers) == 1):
+        servers = tuple(sorted({*before.servers, *row.servers}))
+        return OperatorRow(names, row.kind, row.cut, servers, row.changed, each=True)
+    return None
 
 
 def servers_text(servers: Sequence[int], most: int = 6) -> str:

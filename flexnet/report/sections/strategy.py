@@ -30,5 +30,8 @@ def _row(row: OperatorRow) -> Row:
     names = row.names[0] if len(row.names) == 1 else f"{len(row.names)} from {row.names[0]} to {row.names[-1]}"
     cut = row.cut or ("by samples" if len(row.servers) > 1 else "whole")
     kinds = row.kind.lower().replace("_", " ")
-    cells = (names, kinds, cut, str(len(row.servers)), servers_text(row.servers, 4))
+    if row.each:
+        cut = "whole, each on one server"
+    parts = "1" if row.each else str(len(row.servers))
+    cells = (names, kinds, cut, parts, servers_text(row.servers, 4))
     return Row(cells, NEW if row.changed else "")
