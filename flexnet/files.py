@@ -1,9 +1,11 @@
 """Files a user names, read and written: only regular files are read, what is written is there whole or not at all."""
 
 import errno
+import glob
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["check_writable", "printable", "read_object", "read_regular", "sha256_of", "write_atomically"]
+
+
+OLD_S = 60.0  # nothing is written for longer: a process on another machine has numbers of its own
 
 
 def read_regular(path: Path) -> bytes:
@@ -86,6 +91,7 @@ def write_atomically(path: str | Path, data: "bytes | npt.NDArray[np.uint8]") ->
         if target.exists() and not target.is_file() and not target.is_dir():
             target.write_bytes(bytes_)
             return
+        _remove_old_parts(target)
         part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         with part.open("wb") as file:
             file.write(bytes_)
@@ -99,6 +105,30 @@ def write_atomically(path: str | Path, data: "bytes | npt.NDArray[np.uint8]") ->
         if part is not None:
             part.unlink(missing_ok=True)
         raise
+
+
+def _remove_old_parts(target: Path) -> None:
+    """Remove what writers of a file that were killed have left: no process has the number in its name any more."""
+    for part in target.parent.glob(f".{glob.escape(target.name[:200])}.*.part"):
+        number = part.name.split(".")[-2]
+        try:
+            if number.isdigit() and time.time() - part.stat().st_mtime > OLD_S and not _runs(int(number)):
+                part.unlink()
+        except OSError:  # another writer was faster, or it is not ours to remove
+            continue
+
+
+def _runs(number: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OverflowError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def check_writable(path: Path) -> None:

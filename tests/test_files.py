@@ -55,3 +55,15 @@ def test_interruption_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write_atomically(tmp_path / "x.fbuf", b"new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_killed_writers_left_is_removed_when_it_is_old(tmp_path):
+    path = tmp_path / "x.json"
+    parts = {number: tmp_path / f".x.json.{number}.part" for number in (os.getppid(), 2**22 + 1, 2**22 + 2)}
+    mine = tmp_path / ".y.json.4194305.part"
+    for part in (*parts.values(), mine):
+        part.touch()
+        os.utime(part, (0, 0))
+    os.utime(parts[2**22 + 2])  # of a process on another machine, it may be
+    write_atomically(path, b"new")
+    assert sorted(tmp_path.iterdir()) == sorted([path, parts[os.getppid()], parts[2**22 + 2], mine])

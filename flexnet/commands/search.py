@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flexnet.commands.console.printing import say, warn
-from flexnet.commands.console.progress import Display
+from flexnet.commands.console.progress import Display, Trend
 from flexnet.commands.console.signals import interruptible
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.search import SearchRequest, search_request
@@ -19,13 +19,16 @@ from flexnet.model.zoo import MODELS
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.commands.runs.directory import RunFiles
     from flexnet.commands.runs.resume import Earlier
+    from flexnet.search.bounding import Bounding
     from flexnet.search.driver import Progress
+    from flexnet.search.history import History
     from flexnet.search.prepare import Prepared
+    from flexnet.search.starts.start import Bound
     from flexnet.search.state import Info, State
 
 __all__ = ["search"]
 
-CHECKPOINT_S = 60.0  # between checkpoints
+FIRST_CHECKPOINT_S, CHECKPOINT_S = 5.0, 60.0  # before the first checkpoint, and between the others
 
 
 @click.pass_context
@@ -70,8 +73,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     FlexNetError
         If an input is wrong, which is known before the search starts, or some output could not be written.
     """
-    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_start, with_memory
+    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_history, read_start, with_memory
     from flexnet.plan.problem import make_problem
+    from flexnet.search.history import History
     from flexnet.search.jobs import run
     from flexnet.search.opening import opening_lines
     from flexnet.search.prepare import prepare
@@ -85,27 +89,34 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     budget = request.settings.budget
     display = Display(None if budget is None else budget + 1, state.iteration)
+    history = History.begin(state) if earlier is None else read_history(request, state)
     with interruptible() as stop:
         for line in request.warnings:
             warn(line)
-        for line in opening_lines(ready.start, request.settings):
-            say(line)
-        if earlier is not None:
-            say(f"resumed after {state.iteration} proposals")
+        if not request.as_json:
+            for line in opening_lines(ready.start, request.settings):
+                say(line)
+            if earlier is not None:
+                say(f"resumed after {state.iteration} proposals")
         files.begin()
-        files.save_progress(ready, state, earlier.search_s if earlier else 0.0)
-        watch = _Watch(files, ready, display, earlier)
-        outcome = run(ready, state, observe=watch.observe, stop=stop)
-        watch.clear()
-        found = ready.found(outcome, watch.earlier_s)
-        problems = [*files.write(ready, outcome.state, found), *watch.problems]
-        for remark in files.record.remarks:
+        files.save_progress(ready, state, history, earlier.search_s if earlier else 0.0)
+        watch = _Watch(files, ready, display, earlier, history)
+        try:
+            outcome = run(ready, state, observe=watch.observe, stop=stop)
+            found = ready.found(outcome, watch.earlier_s, watch.bound)
+        finally:
+            watch.end()
+        problems = [*files.write(ready, outcome.state, history, found), *watch.problems]
+        for remark in (*files.record.remarks, *files.record.notes):
             warn(remark)
         try:
-            if files.written:
-                say("wrote      " + ", ".join(map(str, files.written)))
-            for line in found.summary(request.gpu).splitlines():
-                say(line)
+            if request.as_json:
+                say(files.document.decode().rstrip())
+            else:
+                if files.written:
+                    say("wrote      " + ", ".join(map(str, files.written)))
+                for line in found.summary(request.gpu).splitlines():
+                    say(line)
         except FlexNetError as error:  # what could not be written is told all the same
             problems.append(str(error))
     if problems:
@@ -121,9 +132,22 @@ class _Watch:
     ready: "Prepared"
     display: Display
     earlier: "Earlier | None"
-    saved_at: float = field(default_factory=time.monotonic)
+    history: "History"
+    save_at: float = field(default_factory=lambda: time.monotonic() + FIRST_CHECKPOINT_S)
     failed: bool = False
     problems: list[str] = field(default_factory=list)
+    bounding: "Bounding | None" = None
+
+    def __post_init__(self) -> None:
+        if self.display.live and not self.files.record.request.as_json:
+            from flexnet.search.bounding import Bounding
+
+            self.bounding = Bounding(self.ready) if Bounding.possible() else None
+
+    @property
+    def bound(self) -> "Bound | None":
+        """What is proven by now."""
+        return self.bounding.poll() if self.bounding is not None else None
 
     @property
     def earlier_s(self) -> float:
@@ -132,22 +156,35 @@ class _Watch:
 
     def observe(self, progress: "Progress", state: "State", info: "Info") -> None:
         """Look at the state after a proposal."""
-        del info
+        self.history.observe(progress, state, info)
         try:
-            self.display.show(state.iteration, state.current.seconds, state.best.seconds, progress)
+            self._show(progress, state, info)
         except FlexNetError as error:  # a full disk or a closed terminal must not end a search that is under way
             self.problems.append(str(error))
-        if time.monotonic() - self.saved_at < CHECKPOINT_S or self.failed:
+        if time.monotonic() < self.save_at or self.failed:
             return
         try:
-            self.files.save_progress(self.ready, state, self.earlier_s + progress.elapsed)
+            self.files.save_progress(self.ready, state, self.history, self.earlier_s + progress.elapsed)
         except FlexNetError as error:
             warn(f"{error}; the search goes on without checkpoints")
             self.failed = True
-        self.saved_at = time.monotonic()
+        self.save_at = time.monotonic() + CHECKPOINT_S
 
-    def clear(self) -> None:
-        """Remove the live line, if there is still a terminal."""
+    def _show(self, progress: "Progress", state: "State", info: "Info") -> None:
+        if self.files.record.request.as_json:
+            return
+        trend = None
+        if self.display.live:
+            bound = self.bound
+            best = [(point.elapsed, point.best) for point in self.history.points]
+            trying = info.tried or f"{len(state.chains)} jobs"
+            trend = Trend(trying, None if bound is None else bound.seconds, best)
+        self.display.show(state.iteration, state.current.seconds, state.best.seconds, progress, trend)
+
+    def end(self) -> None:
+        """Remove the live line, if there is still a terminal, and end what goes on beside the search."""
+        if self.bounding is not None:
+            self.bounding.stop()
         try:
             self.display.clear()
         except FlexNetError as error:

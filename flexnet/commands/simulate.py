@@ -9,7 +9,6 @@ from flexnet.commands.console.printing import say, warn
 from flexnet.commands.requests.flags import Command, given_flags
 from flexnet.commands.requests.limits import check_degree
 from flexnet.commands.requests.simulate import SIMULATE_FLAGS, SimulateRequest, simulate_request
-from flexnet.errors import FlexNetError
 from flexnet.simulate import LINK_MODELS
 from flexnet.units import bytes_per_s_to_gbps, s_to_ms, s_to_us
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
-HOP_LATENCY = 1e-6  # s; the packet simulator's published runs have it (its -rtt 1000), and files say nothing
-
 
 @click.pass_context
 def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> int:
@@ -36,15 +33,11 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     """
     request = simulate_request(words, values, given_flags(ctx))
 
+    from flexnet.commands.runs.taskgraphs import read_tasks
     from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
-    from flexnet.taskgraph_file.convert import to_task_graph
-    from flexnet.taskgraph_file.read import read_taskgraph
 
-    file = read_taskgraph(Path(request.file), network=request.topology is None)
-    if not len(file.tasks.kind):
-        raise FlexNetError(f"{file.source}: there are no tasks; a task graph has at least one")
-    graph = to_task_graph(file)
+    file, graph = read_tasks(Path(request.file), network=request.topology is None)
     compute = graph.seconds[graph.kind <= BACKWARD]
     if len(compute) and not compute.any():
         warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")
@@ -111,27 +104,17 @@ def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph")
     """The network that was asked for."""
     import numpy as np
 
+    from flexnet.commands.runs.taskgraphs import fabric_of, link_speed
     from flexnet.network.cycles import add_cycles
     from flexnet.network.demand import demand_of
-    from flexnet.network.graphs import MAX_NODES
     from flexnet.network.network import connect
     from flexnet.network.routes import routes_for
     from flexnet.plan.semantics import CORRECTED
     from flexnet.simulate.fabric import Fabric, unrouted
-    from flexnet.taskgraph_file.convert import to_network, to_paths
 
-    bandwidth = file.link_bytes_per_ms * 1e3 if request.bandwidth is None else request.bandwidth
-    latency = HOP_LATENCY if request.latency is None else request.latency
-    if not bandwidth > 0:
-        raise FlexNetError(f"{file.source} has link bandwidth {bandwidth:g}; give --interface-bandwidth")
-    if file.n_server + file.n_switch > MAX_NODES:
-        raise FlexNetError(
-            f"{file.source} has {file.n_server} servers and {file.n_switch} switches; at most {MAX_NODES} nodes can "
-            "be replayed"
-        )
     if request.topology is None:
-        network = to_network(file, bandwidth, latency)
-        return Fabric(network, to_paths(file, network))
+        return fabric_of(file, request.bandwidth, request.latency)
+    bandwidth, latency = link_speed(file, request.bandwidth, request.latency)
     rng = np.random.default_rng(request.seed)
     topology = _topology(request, graph, rng)
     if topology.n_switch:

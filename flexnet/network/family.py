@@ -27,6 +27,8 @@ class TopologyFamily(ABC):
     follows_demand : bool
         Whether it is wired for what a strategy asks of it: a search then builds it anew again and again.  Otherwise
         `build` is called once before a search, with no demand.
+    random : bool
+        Whether another seed gives another network.
     any_links : bool
         Whether a search may also wire the servers as it likes, with no more links than `interfaces`.
     spreads_flows : bool
@@ -36,6 +38,7 @@ class TopologyFamily(ABC):
 
     name: ClassVar[str]
     follows_demand: ClassVar[bool] = False
+    random: ClassVar[bool] = False
     any_links: ClassVar[bool] = False
     spreads_flows: ClassVar[bool] = False
 

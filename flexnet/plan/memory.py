@@ -7,7 +7,7 @@ from flexnet.model.graph import Operator
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 
-__all__ = ["largest_part", "memory_needed"]
+__all__ = ["largest_part", "memory_by_server", "memory_needed"]
 
 
 def memory_needed(problem: Problem, strategy: Strategy) -> float:
@@ -15,12 +15,16 @@ def memory_needed(problem: Problem, strategy: Strategy) -> float:
 
     A part of an embedding lies on one GPU, so a server needs GPUs as large as its largest table.
     """
-    arrays, per_part = problem.arrays, _per_part(problem, strategy)
+    largest_table = (_per_part(problem, strategy) * problem.arrays.is_whole).max()  # it must fit one GPU of its server
+    return max(float(memory_by_server(problem, strategy).max()), float(largest_table) * problem.cluster.gpus)
+
+
+def memory_by_server(problem: Problem, strategy: Strategy) -> npt.NDArray[np.float64]:
+    """Bytes that the parts on every server need, on all its GPUs together: float64 (n_server,)."""
     used = np.zeros(problem.cluster.n_server)
-    placed = strategy.devices >= 0
+    placed, per_part = strategy.devices >= 0, _per_part(problem, strategy)
     np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
-    largest_table = (per_part * arrays.is_whole).max()  # it must fit one GPU of its server
-    return max(float(used.max()), float(largest_table) * problem.cluster.gpus)
+    return used
 
 
 def largest_part(problem: Problem, strategy: Strategy) -> tuple[Operator, float]:

@@ -74,13 +74,14 @@ class CoSearch:
         if drifting:
             topology_slack = self._slack(1.0 - rng.random(), TOPOLOGY_ALPHA)
             limit = max(limit, state.topology_current + topology_slack, state.topology_best)
-        changed = self.moves.propose(rng, state.current.strategy)
+        move = self.moves.pick(rng)
+        changed = move.propose(rng, state.current.strategy)
         strategy = state.current.strategy if changed is None else changed
         if changed is None and state.network is state.current.network:
             price = Price(state.current.seconds, True, state.current.directions)
         else:
             price = self.pricer.price(rng, strategy, state.network, limit)
-        plan = Candidate(strategy, state.network, price.seconds, price.directions)
+        plan = Candidate(strategy, state.network, price.seconds, price.directions, state.current.origin)
         improved = price.exact and price.seconds < state.best.seconds
         accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
         rebuilt = False
@@ -102,7 +103,7 @@ class CoSearch:
             if plan.seconds < state.best.seconds:
                 state = replace(state, best=plan)
         state = replace(state, iteration=state.iteration + 1)
-        return state, Info(price.seconds, price.exact, accepted, improved, rebuilt)
+        return state, Info(price.seconds, price.exact, accepted, improved, rebuilt, move.name)
 
     def _slack(self, draw: float, alpha: float) -> float:
         """How much slower a proposal may be and still pass ``draw < exp(-alpha * slower)``; draw in (0, 1]."""
@@ -114,7 +115,7 @@ class CoSearch:
         network = self.rebuild(rng, self.pricer.demand(plan.strategy))
         price = self.pricer.price(rng, plan.strategy, network, plan.seconds)
         if price.exact and price.seconds < plan.seconds:
-            return Candidate(plan.strategy, network, price.seconds, price.directions)
+            return Candidate(plan.strategy, network, price.seconds, price.directions, plan.origin)
         return plan
 
     def _reconsider(

@@ -18,12 +18,16 @@ Directions = npt.NDArray[np.int8]
 
 
 class Candidate(NamedTuple):
-    """A strategy on a network, its iteration time in seconds, and the ring directions it was priced with."""
+    """A strategy on a network, its iteration time in seconds, and the ring directions it was priced with.
+
+    ``origin`` is the start it descends from.
+    """
 
     strategy: Strategy
     network: Network
     seconds: float
     directions: Directions | None
+    origin: str = ""
 
 
 def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:

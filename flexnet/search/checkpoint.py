@@ -9,17 +9,16 @@ import orjson
 
 from flexnet.errors import FlexNetError
 from flexnet.files import read_object
-from flexnet.network.link_speeds import LinkSpeeds
-from flexnet.network.network import Network, connect
-from flexnet.network.topology import Topology
+from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
+from flexnet.search.network_document import network_document, read_network
 from flexnet.search.portfolio import STAGES
 from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 2
+VERSION = 3
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
@@ -44,6 +43,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "network": network_number(p.network),
             "seconds": p.seconds,
             "directions": p.directions,
+            "origin": p.origin,
         }
 
     def schedule(s: Schedule) -> dict[str, Any]:
@@ -54,6 +54,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "slot_best": None if s.slot_best is None else plan(s.slot_best),
             "before": _finite(s.before),
             "credit": list(s.credit),
+            "origins": list(s.origins),
         }
 
     def chain(state: State, rng: np.random.Generator) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
         }
 
     rng = state.chains[0][1] if state.chains else rng  # that of a process, where it is now
-    document = {"version": VERSION, **chain(state, rng), "networks": [_network_document(n) for n in networks]}
+    document = {"version": VERSION, **chain(state, rng), "networks": [network_document(n) for n in networks]}
     return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -89,7 +90,7 @@ def restore(path: Path, rng: np.random.Generator) -> State:
     if document.get("version") != VERSION:
         raise FlexNetError(f"checkpoint {path} is not one of this version of flexnet (version {VERSION})")
     try:
-        networks = [_network(item) for item in document["networks"]]
+        networks = [read_network(item) for item in document["networks"]]
         return _state(document, networks, rng)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise FlexNetError(f"checkpoint {path} is damaged: {error}") from error
@@ -146,6 +147,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),
+        origins=tuple(map(_name, document["origins"])),
     )
 
 
@@ -163,6 +165,12 @@ def _time(value: object) -> float:
     return value
 
 
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not the name of a start")
+    return value
+
+
 def _rng_state(rng: np.random.Generator) -> dict[str, Any]:
     """The generator's state with its 128-bit integers as text, which JSON cannot hold as numbers."""
     state = dict(rng.bit_generator.state)
@@ -174,70 +182,12 @@ def _rng_from(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, "state": {key: int(value) for key, value in document["state"].items()}}
 
 
-def _network_document(network: Network) -> dict[str, Any]:
-    topology = network.topology
-    return {
-        "name": topology.name,
-        "n_server": topology.n_server,
-        "n_switch": topology.n_switch,
-        "links": topology.link_counts,
-        **({} if topology.speeds is None else {"speeds": _speeds_document(topology, topology.speeds)}),
-        "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
-        **({} if not topology.cycles else {"cycles": topology.cycles}),
-        "link_bandwidth": network.link_bandwidth,
-        "latency": network.latency,
-        "route_ptr": network.route_ptr,
-        "route": network.route,
-    }
-
-
-def _speeds_document(topology: Topology, speeds: LinkSpeeds) -> list[list[float]]:
-    """Bandwidth and latency of every link, in the order of the links."""
-    return [[float(speeds.bandwidth[a, b]), float(speeds.latency[a, b])] for a, b, _ in topology.link_counts]
-
-
-def _network(document: Mapping[str, Any]) -> Network:
-    n_node = document["n_server"] + document["n_switch"]
-    n_pair = document["n_server"] ** 2
-    if (
-        len(document["route_ptr"]) != n_pair + 1 or len(document["links"]) < n_node - 1
-    ):  # keeps the matrix in proportion
-        raise ValueError(f"too few routes or links for {document['n_server']} servers")
-    links = np.zeros((n_node, n_node), np.int64)
-    for a, b, count in document["links"]:
-        links[a, b] = links[b, a] = count
-    rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
-    speeds = _speeds(document, n_node) if "speeds" in document else None
-    cycles = tuple(tuple(map(_server, cycle)) for cycle in document.get("cycles", ()))
-    topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings, speeds, cycles)
-    topology.check(None)
-    routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))
-    if routes[0][0] != 0 or (np.diff(routes[0]) < 0).any():
-        raise ValueError("routes that do not follow each other")
-    return connect(topology, document["link_bandwidth"], document["latency"], routes)
-
-
-def _server(value: object) -> int:
-    if type(value) is not int:
-        raise ValueError(f"{value!r} is not a server")
-    return value
-
-
-def _speeds(document: Mapping[str, Any], n_node: int) -> LinkSpeeds:
-    speeds = LinkSpeeds(np.zeros((n_node, n_node)), np.zeros((n_node, n_node)))
-    for (a, b, _), (bandwidth, latency) in zip(document["links"], document["speeds"], strict=True):
-        if not (0 < bandwidth < np.inf and 0 <= latency < np.inf):
-            raise ValueError(f"a link of {bandwidth} bytes/s and {latency} s")
-        speeds.bandwidth[a, b] = speeds.bandwidth[b, a] = bandwidth
-        speeds.latency[a, b] = speeds.latency[b, a] = latency
-    return speeds
-
-
 def _plan(document: Mapping[str, Any], networks: list[Network]) -> Candidate:
     directions = None if document["directions"] is None else np.array(document["directions"], np.int8)
     if directions is not None and not np.isin(directions, (-1, 1)).all():
         raise ValueError("ring directions other than 1 and -1")
-    return Candidate(_strategy(document), networks[document["network"]], _time(document["seconds"]), directions)
+    seconds, origin = _time(document["seconds"]), _name(document["origin"])
+    return Candidate(_strategy(document), networks[document["network"]], seconds, directions, origin)
 
 
 def _strategy(document: Mapping[str, Any]) -> Strategy:

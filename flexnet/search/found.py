@@ -9,13 +9,16 @@ import numpy as np
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.model.graph import Operator
-from flexnet.model.operators import kind_of
+from flexnet.network.build import family_of
+from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
-from flexnet.search.opening import has_degree
+from flexnet.search.config_text import config_text
+from flexnet.search.opening import arithmetic_text, has_degree
 from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.search.starts.start import Bound
+from flexnet.simulate.phases import phases_of
 from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
 
 __all__ = ["Found"]
@@ -49,6 +52,8 @@ class Found:
     interrupted : bool
     bound : Bound or None
         What was proven of all strategies.
+    draws : tuple of float
+        Of a random network: seconds that the strategy takes on other draws of it, ascending.
     """
 
     settings: Settings
@@ -63,6 +68,7 @@ class Found:
     search_s: float
     interrupted: bool
     bound: Bound | None
+    draws: tuple[float, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -73,6 +79,23 @@ class Found:
     def start_seconds(self) -> float:
         """Iteration time of the start."""
         return self.start.seconds
+
+    @property
+    def compute(self) -> float:
+        """Seconds that the server which computes longest does so."""
+        return sum(phase.compute for phase in phases_of(self.plan.task_graph(), self.plan.timeline))
+
+    @property
+    def exposed(self) -> float:
+        """Seconds of communication that do not hide behind that."""
+        return max(self.seconds - self.compute, 0.0)
+
+    @property
+    def interfaces(self) -> int:
+        """Interfaces that a server uses at most on networks of this kind."""
+        cluster, topology = self.plan.problem.cluster, self.settings.topology
+        family = family_of(topology, degree=cluster.degree, semantics=self.plan.problem.semantics)
+        return family.interfaces(cluster.n_server)
 
     @property
     def topology(self) -> Topology:
@@ -107,12 +130,18 @@ class Found:
         """The figures as ``run.json`` has them; times in ms."""
         plan = self.plan.to_dict()
         return {
+            "start": self.start_name,
             "initial_ms": float(s_to_ms(self.start_seconds)),
             "best_ms": float(s_to_ms(self.seconds)),
             "initial_search_ms": float(s_to_ms(self.start_searched_seconds)),
             "best_search_ms": float(s_to_ms(self.searched_seconds)),
             "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
             "best_replay_ms": float(s_to_ms(self.plan.replayed_seconds)),
+            "compute_ms": float(s_to_ms(self.compute)),
+            "exposed_communication_ms": float(s_to_ms(self.exposed)),
+            "interfaces": self.interfaces,
+            "arithmetic": arithmetic_text(self.plan.problem.table),
+            **({"other_draws_ms": [float(s_to_ms(seconds)) for seconds in self.draws]} if self.draws else {}),
             "iterations": self.iterations,
             "improved_at": self.improved_at,
             "search_s": self.search_s,
@@ -148,19 +177,30 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         + (", interrupted" if found.interrupted else ""),
         f"topology   {_topology_text(found)}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
-        *(f"           {op.name}: {_config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
+        *(f"           {op.name}: {config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
     ]
     if len(found.changed) > SHOWN_OPERATORS:
         lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
+    if found.draws:
+        lines.append(f"draws      {_draws_text(found.draws)}")
     return [
         *lines,
+        f"server     {counted(found.interfaces, 'interface')} of {gbps_text(plan.network)} Gbps on this network",
+        f"time       {ms_text(found.compute)} compute of the busiest server, {ms_text(found.exposed)} exposed "
+        "communication",
         f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
         f"memory     {_memory_text(found, gpu)}",
         *_bound(found),
         f"times      {_times_text(plan)}",
         _verdict(found),
     ]
+
+
+def _draws_text(draws: tuple[float, ...]) -> str:
+    """How much another network of the same kind would differ."""
+    spread = f"{ms_text(draws[0])} to {ms_text(draws[-1])}"
+    return f"the same strategy takes {spread} on {len(draws)} other draws of this random network"
 
 
 def _verdict(found: Found) -> str:
@@ -176,10 +216,11 @@ def _times_text(plan: Plan) -> str:
     """Where times come from, and how many of them are estimates."""
     table = plan.problem.table
     n_estimated, share = plan.estimated_cuts
+    arithmetic = arithmetic_text(table)
     if table.estimated or not n_estimated:
-        return table.origin
+        return f"{table.origin}; {arithmetic}"
     cuts = f"{n_estimated} of {counted(len(plan.problem.graph.operators), 'cut')}"
-    return f"{table.origin}; {cuts} and {100 * share:.0f} % of compute estimated from it"
+    return f"{table.origin}; {arithmetic}; {cuts} and {100 * share:.0f} % of compute estimated from it"
 
 
 def _bound(found: Found) -> list[str]:
@@ -235,16 +276,3 @@ def _cycle_text(counts: set[int]) -> str:
     """How many one-way rings groups of a size have."""
     least, most = min(counts), max(counts)
     return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
-
-
-def _config_text(op: Operator, config: Config) -> str:
-    parts = f"{counted(len(config.devices), 'part')}"
-    axes = kind_of(op).axes(op)
-    cuts = [
-        f"{axes[k].name.lower() if k in axes else f'dimension {k}'} {degree}"
-        for k, degree in enumerate(config.degrees)
-        if degree > 1
-    ]
-    cut = f" ({' x '.join(cuts)})" if config.degrees[op.rank - 1] < len(config.devices) else ""
-    servers = " ".join(map(str, config.devices[:16])) + (" ..." if len(config.devices) > 16 else "")
-    return f"{parts}{cut} on server{'s' if len(config.devices) > 1 else ''} {servers}"

@@ -20,9 +20,10 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.driver import Outcome, Progress, drive
+from flexnet.search.history import History
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepare import Prepared
-from flexnet.search.state import Info, State
+from flexnet.search.state import Info, State, Tally
 
 __all__ = ["run", "turn_length"]
 
@@ -92,8 +93,8 @@ def _side_by_side(
                 break
             most = _most(chains, length, total)
             before = state
-            turns = pool.map(partial(_turn, seconds=limit - elapsed), chains, most)
-            chains = _exchanged(search, tuple(turns))
+            turns = list(pool.map(partial(_turn, seconds=limit - elapsed), chains, most))
+            chains = _exchanged(search, tuple(chain for chain, _ in turns))
             state = _merged(before, chains)
             if state.best.seconds < before.best.seconds:
                 improved_at = state.iteration
@@ -104,7 +105,7 @@ def _side_by_side(
                 observe(
                     Progress(done, total - first, at, at, True, best, elapsed, limit),
                     state,
-                    Info(at, True, False, best < before.best.seconds, False),
+                    _summed(at, best < before.best.seconds, [history for _, history in turns if history is not None]),
                 )
     return Outcome(state, time.perf_counter() - began, interrupted=interrupted, improved_at=improved_at)
 
@@ -134,14 +135,28 @@ def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, to
     return most
 
 
-def _turn(chain: tuple[State, np.random.Generator], most: int, seconds: float) -> tuple[State, np.random.Generator]:
-    """A turn of one chain, in a worker process."""
+def _turn(
+    chain: tuple[State, np.random.Generator], most: int, seconds: float
+) -> tuple[tuple[State, np.random.Generator], History | None]:
+    """A turn of one chain, in a worker process, and how it went."""
     state, rng = chain
     assert _search is not None
     if most < 1:
-        return chain
+        return chain, None
     limit = None if seconds == float("inf") else seconds
-    return drive(_search, rng, state, state.iteration + most - 1, seconds=limit).state, rng
+    history = History.begin(state)
+    ended = drive(_search, rng, state, state.iteration + most - 1, seconds=limit, observe=history.observe)
+    return (ended.state, rng), history
+
+
+def _summed(current: float, improved: bool, turns: list[History]) -> Info:
+    """What turns side by side came to."""
+    tallies: dict[str, Tally] = {}
+    for history in turns:
+        for name, tally in history.tallies.items():
+            tallies[name] = tallies.get(name, Tally()).plus(tally)
+    starts = tuple(start for history in turns for start in history.starts[1:])
+    return Info(current, True, False, improved, False, starts=starts, tallies=tallies)
 
 
 def _exchanged(

@@ -1,6 +1,6 @@
 """Networks during a search: one that stays, or whose links do, or one wired anew for every strategy that is taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from flexnet.network.wiring.propose import REROUTE, propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
-__all__ = ["Networks", "Rebuild", "cycle_follower", "fixed_network", "follows_groups", "rebuilder"]
+__all__ = ["Networks", "Rebuild", "cycle_follower", "fixed_network", "follows_groups", "other_draw", "rebuilder"]
 
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
@@ -58,6 +58,13 @@ def cycle_follower(network: Network) -> Rebuild:
         return replace(known[key])
 
     return follow
+
+
+def other_draw(problem: Problem, family: TopologyFamily, demand: Demand, seed: Sequence[int]) -> Network:
+    """Another network of a random family, as a search that began with this seed would have it for a demand."""
+    rng = np.random.default_rng(seed)
+    network = fixed_network(problem, family, rng)
+    return cycle_follower(network)(rng, demand) if follows_groups(problem, network) else network
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:

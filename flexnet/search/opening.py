@@ -1,5 +1,6 @@
 """What to tell before a search."""
 
+from flexnet.cost.table import CostTable
 from flexnet.errors import counted
 from flexnet.network.build import family_of
 from flexnet.network.network import gbps_text, us_text
@@ -7,7 +8,7 @@ from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.units import ms_text
 
-__all__ = ["has_degree", "opening_lines"]
+__all__ = ["arithmetic_text", "has_degree", "opening_lines"]
 
 
 def opening_lines(start: Plan, settings: Settings) -> list[str]:
@@ -31,6 +32,14 @@ def _limits(settings: Settings) -> str:
     limits += [] if settings.time is None else [f"{settings.time:g} s"]
     jobs = "" if settings.jobs == 1 else f", {settings.jobs} jobs"
     return (" or ".join(limits) or "until nothing is gained") + jobs
+
+
+def arithmetic_text(table: CostTable) -> str:
+    """The arithmetic that times are of: fp32 where they are estimated, else what the file says, if it does."""
+    said = table.provenance.get("dtype")
+    if isinstance(said, str):
+        return f"{said} arithmetic"
+    return "fp32 arithmetic" if table.estimated else "arithmetic not recorded"
 
 
 def has_degree(settings: Settings) -> bool:

@@ -40,6 +40,7 @@ GAIN = 1e-3  # a round that makes the best plan faster by less has gained next t
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
 MOST_REHEATING = 2  # doublings
+START, REWIRE = "start", "rewire"  # what is tried beside moves
 GIVEN_UP = 3  # rounds in a row that gain next to nothing, where there is no other limit
 
 
@@ -63,12 +64,22 @@ class Portfolio:
     slot: int
 
     def init(
-        self, rng: np.random.Generator, strategy: Strategy, network: Network, others: tuple[Strategy, ...]
+        self,
+        rng: np.random.Generator,
+        strategy: Strategy,
+        network: Network,
+        others: tuple[Strategy, ...],
+        origins: tuple[str, ...] = (),
     ) -> State:
-        """Price the start that others are compared with; the ``others`` are priced by the first steps."""
-        first = self._priced(rng, strategy, network, np.inf)
+        """Price the start that others are compared with; the ``others`` are priced by the first steps.
+
+        ``origins`` says what kind of start all of them are, the first one's first.
+        """
+        name, *rest = origins or ("",) * (1 + len(others))
+        first = self._priced(rng, strategy, network, np.inf, name)
         elite = self._with((), first)
-        schedule = Schedule(others, (first,), (first,), credit=(1.0,) * len(self.moves.moves))
+        credit = (1.0,) * len(self.moves.moves)
+        schedule = Schedule(others, (first,), (first,), credit=credit, origins=tuple(rest))
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
     def over(self, state: State) -> bool:
@@ -89,15 +100,16 @@ class Portfolio:
             state = replace(state, current=entrant, network=entrant.network)
         current = state.current
         limit = current.seconds * (1.0 - self._temperature(schedule) * float(np.log(1.0 - rng.random())))
-        which, plan, rebuilt = -1, current, False
+        which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = False
         if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
             plan = self._rewired(rng, self.networks, current, limit)
             rebuilt = plan is not current
         else:
             which, strategy = self._propose(rng, current.strategy, schedule.credit)
+            tried = self.moves.moves[which][0].name
             if strategy is not None:
-                plan, rebuilt = self._price(rng, strategy, current.network, limit)
+                plan, rebuilt = self._price(rng, strategy, current, limit)
         if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
@@ -111,7 +123,7 @@ class Portfolio:
         if schedule.at >= self._slot_length(schedule):
             schedule = _after_slot(schedule, state.best)
         state = replace(state, iteration=state.iteration + 1, schedule=schedule)
-        return state, Info(plan.seconds, accepted or plan is current, accepted, improved, rebuilt)
+        return state, Info(plan.seconds, accepted or plan is current, accepted, improved, rebuilt, tried)
 
     def told(self, state: State, plans: list[Candidate]) -> State:
         """The state of a search that has been told of plans which others found; they join its pool."""
@@ -129,19 +141,22 @@ class Portfolio:
 
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
+        origin, *origins = schedule.origins or ("",)
         network = state.network
         if self.networks is not None:
             network = self.networks.rebuild(rng, self.pricer.demand(strategy))
         limit = HOPELESS * state.best.seconds
-        plan = self._priced(rng, strategy, network, limit)
+        plan = self._priced(rng, strategy, network, limit, origin)
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
         if exact:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
-        schedule = replace(schedule, pending=tuple(pending), before=schedule.pool[0].seconds)
+        schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins), before=schedule.pool[0].seconds)
         best = plan if improved else state.best
         state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)
-        return state, Info(plan.seconds, exact, False, improved, self.networks is not None)
+        return state, Info(
+            plan.seconds, exact, False, improved, self.networks is not None, START, ((origin, plan.seconds),)
+        )
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
@@ -155,21 +170,21 @@ class Portfolio:
         return which, self.moves.moves[which][0].propose(rng, strategy)
 
     def _price(
-        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float
+        self, rng: np.random.Generator, strategy: Strategy, current: Candidate, limit: float
     ) -> tuple[Candidate, bool]:
         """The faster of the strategy on the network there is and, at times, on one built for it."""
-        demand = None
+        demand, network, origin = None, current.network, current.origin
         if self.networks is not None and network.topology.cycles:
             demand = self.pricer.demand(strategy)
             network = add_cycles(network, demand.groups, rng)
-        plan = self._priced(rng, strategy, network, limit)
+        plan = self._priced(rng, strategy, network, limit, origin)
         if self.networks is None or rng.random() >= REBUILT:
             return plan, False
         degree = self.networks.degree
         if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
             return plan, False
         network = self.networks.built(rng, demand or self.pricer.demand(strategy))
-        own = self._priced(rng, strategy, network, min(limit, plan.seconds))
+        own = self._priced(rng, strategy, network, min(limit, plan.seconds), origin)
         return (own, True) if own.seconds < plan.seconds else (plan, False)
 
     def _rewired(self, rng: np.random.Generator, networks: Networks, current: Candidate, limit: float) -> Candidate:
@@ -177,12 +192,14 @@ class Portfolio:
         network = networks.changed(rng, current.network, self.pricer.demand(current.strategy))
         if network is current.network:
             return current
-        return self._priced(rng, current.strategy, network, limit)
+        return self._priced(rng, current.strategy, network, limit, current.origin)
 
-    def _priced(self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float) -> Candidate:
+    def _priced(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
+    ) -> Candidate:
         """The strategy on a network, with its time or some time above the limit."""
         price = self.pricer.price(rng, strategy, network, limit)
-        return Candidate(strategy, network, price.seconds, price.directions)
+        return Candidate(strategy, network, price.seconds, price.directions, origin)
 
     def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
         """The elite after a plan was priced; none where prices need no second look."""

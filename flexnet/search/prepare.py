@@ -18,7 +18,15 @@ from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
 from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import Networks, Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
+from flexnet.search.networks import (
+    Networks,
+    Rebuild,
+    cycle_follower,
+    fixed_network,
+    follows_groups,
+    other_draw,
+    rebuilder,
+)
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio, first_slot
 from flexnet.search.pricing import EXACT_TASKS, Pricer
@@ -36,6 +44,8 @@ __all__ = ["Prepared", "prepare"]
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
+OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
+FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
 
 
 # Hops of packets followed to choose among the best plans, beyond those of the best by the search's prices; and so that
@@ -97,7 +107,7 @@ class Prepared:
             return candidate.seconds
         return self.timeline(candidate).seconds
 
-    def found(self, outcome: Outcome, earlier_s: float = 0.0) -> Found:
+    def found(self, outcome: Outcome, earlier_s: float = 0.0, bound: Bound | None = None) -> Found:
         """Price the best plans at full resolution, and keep the fastest if it is faster than the start.
 
         Parameters
@@ -106,6 +116,8 @@ class Prepared:
             How the search ended.
         earlier_s : float
             Seconds spent proposing before it was resumed.
+        bound : Bound, optional
+            What is proven already; None to prove it, if nobody waits for the end.
         """
         first = self.state.current
         best, timeline = choose([(first, self.start.timeline), self.choose(outcome.state)])
@@ -122,16 +134,25 @@ class Prepared:
             improved_at=outcome.improved_at,
             search_s=earlier_s + outcome.elapsed,
             interrupted=outcome.interrupted,
-            bound=self._bound(outcome),
+            bound=bound or (None if outcome.interrupted else self.bound()),
+            draws=() if outcome.interrupted else self._other_draws(plan),
         )
 
-    def _bound(self, outcome: Outcome) -> Bound | None:
-        """What no plan can beat, unless the user waits for the end or the original's semantics do not tell."""
+    def bound(self) -> Bound | None:
+        """What no plan can beat, unless the original's semantics do not tell."""
         of_dp = self.settings.start == "dp"
-        if outcome.interrupted or not (of_dp or self.problem.semantics.fair_links):
+        if not (of_dp or self.problem.semantics.fair_links):
             return None
         terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
         return bound_of(self.problem, self.family, terms=terms)
+
+    def _other_draws(self, plan: Plan) -> tuple[float, ...]:
+        """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""
+        if not self.family.random:
+            return ()
+        pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
+        networks = [other_draw(self.problem, self.family, pricer.demand(plan.strategy), seed) for seed in seeds]
+        return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
 
 
 def prepare(problem: Problem, settings: Settings, start: Configs | None = None) -> Prepared:
@@ -218,8 +239,10 @@ class _Layout:
         pricer, rng = self.pricer, self.rng
         mix = make_mix(self.space, self.settings.moves or BLOCKS)
         names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
-        given = [] if imported else [given for name in names for given in self._points(name).strategies]
-        strategies = [self.first, *map(self._strategy, given)]
+        named = [] if imported else [(name, given) for name in names for given in self._points(name).strategies]
+        strategies = [self.first, *(self._strategy(given) for _, given in named)]
+        kinds = ["imported" if imported else STARTS["data"].name, *(STARTS[name].name for name, _ in named)]
+        kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
         first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
@@ -229,9 +252,9 @@ class _Layout:
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
         search = Portfolio(mix, pricer, networks, first_slot(pricer.tasks(first), network))
-        state = search.init(rng, first, network, tuple(fitting))
-        name = "imported" if imported else STARTS["data"].name if first is self.first else "first that fits"
-        return self._prepared(search, state, name)
+        origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
+        state = search.init(rng, first, network, tuple(fitting), origins)
+        return self._prepared(search, state, origins[0] if first is self.first else FITTING)
 
     def _networks(self) -> tuple[Network | None, Rebuild | None]:
         """The network if its links stay, and what builds one for a demand or gives it rings for one."""

@@ -1,5 +1,6 @@
 """What a step of a search needs of the past, and what it tells of itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
 
-__all__ = ["Info", "Schedule", "State"]
+__all__ = ["Info", "Schedule", "State", "Tally"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,6 +21,8 @@ class Schedule:
     ----------
     pending : tuple of Strategy
         Starts that are still to be priced.
+    origins : tuple of str
+        What kind of start each of them is.
     pool, starts : tuple of Candidate
         Plans that are annealed from, fastest first: all, and starts alone.
     round, stage, slot, at : int
@@ -51,6 +54,7 @@ class Schedule:
     before: float = np.inf
     stale: int = 0
     credit: tuple[float, ...] = ()
+    origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +95,30 @@ class State:
     chains: "tuple[tuple[State, np.random.Generator], ...]" = ()
 
 
+class Tally(NamedTuple):
+    """What proposals of a kind came to: how many were made, accepted, the best so far; seconds these gained."""
+
+    proposals: int = 0
+    accepted: int = 0
+    improved: int = 0
+    gained: float = 0.0
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Of both together."""
+        return Tally(
+            self.proposals + other.proposals,
+            self.accepted + other.accepted,
+            self.improved + other.improved,
+            self.gained + other.gained,
+        )
+
+
 class Info(NamedTuple):
     """What happened in a step, for diagnosis only.
 
     ``proposed`` is the time of the proposal in seconds, a value above the acceptance threshold if ``exact`` is False.
+    ``tried`` is what was: a move by its name, ``start``, or ``rewire`` for the network alone.  ``starts`` are those
+    that were priced, by their kind, with their seconds.  ``tallies``: of a step that sums up many, what each brought.
     """
 
     proposed: float
@@ -102,3 +126,6 @@ class Info(NamedTuple):
     accepted: bool
     improved: bool
     rebuilt: bool
+    tried: str = ""
+    starts: tuple[tuple[str, float], ...] = ()
+    tallies: Mapping[str, Tally] | None = None

@@ -13,7 +13,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.phases import Phase
-from flexnet.units import bytes_per_s_to_gbps, s_to_ms
+from flexnet.units import bytes_per_s_to_gbps, bytes_text, s_to_ms
 
 __all__ = ["Replay", "network_text"]
 
@@ -149,10 +149,10 @@ def _summary_lines(found: Replay, network: str | None, draws: list[float]) -> li
     share = found.utilisation
     for link in found.busiest_links[:SHOWN_LINKS].tolist():
         ends = f"{_node(topology, found.network.link_from[link])} -> {_node(topology, found.network.link_to[link])}"
-        lines.append(f"link       {ends:<26}{found.link_bytes[link] / 1e6:>12.2f} MB{share[link]:>8.1%} busy")
+        lines.append(f"link       {ends:<26}{bytes_text(found.link_bytes[link]):>15}{share[link]:>8.1%} busy")
     return [
         *lines,
-        f"traffic    {found.demand / 1e6:.2f} MB to send, {found.sent / 1e6:.2f} MB sent with what is forwarded; "
+        f"traffic    {bytes_text(found.demand)} to send, {bytes_text(found.sent)} sent with what is forwarded; "
         f"bandwidth tax {found.bandwidth_tax:.3f}",
         f"iteration  {_ms(found.seconds)} ms: {_ms(found.compute)} compute, {_ms(found.exposed)} exposed communication",
     ]

@@ -12,7 +12,7 @@ from flexnet.taskgraph_file.check import check_file
 from flexnet.taskgraph_file.contents import FileDevices, FileOperators, FileRings, FileRoutes, FileTasks, TaskGraphFile
 from flexnet.taskgraph_file.verify import MAX_FILE_BYTES, Tables, verify
 
-__all__ = ["decode", "read_taskgraph"]
+__all__ = ["decode", "read_contents", "read_taskgraph"]
 
 
 def read_taskgraph(path: str | Path, *, network: bool = True) -> TaskGraphFile:
@@ -39,9 +39,20 @@ def read_taskgraph(path: str | Path, *, network: bool = True) -> TaskGraphFile:
     Schema: schemas/taskgraph.fbs; what its reader accepts beyond what the original writes: absent or empty paths
     from a server to itself, several devices for one pair of servers, vectors of rings, links and routes left out.
     """
-    file = decode(_read(Path(path)), str(path))
+    file = read_contents(Path(path))
     check_file(file, network=network)
     return file
+
+
+def read_contents(path: Path) -> TaskGraphFile:
+    """What a file says, safe to index, whether it makes sense or not (`flexnet.taskgraph_file.check`).
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be read, or is damaged.
+    """
+    return decode(_read(path), str(path))
 
 
 def _read(path: Path) -> bytes:

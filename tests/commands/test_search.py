@@ -263,7 +263,7 @@ def test_a_replaced_run_leaves_no_plan_behind(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(Killed):
         search("--budget", "30", "--overwrite", "-o", str(tmp_path))
     assert run_json(tmp_path)["status"] == "running"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "run.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "history.json", "run.json"]
     assert search("--budget", "30", "-o", str(tmp_path)) == 2
 
 
@@ -456,7 +456,12 @@ def test_two_searches_do_not_write_to_one_directory(tmp_path: Path) -> None:
             (error,) = errors_of(second.stderr)
             assert error.startswith("flexnet: error: another search is writing to run; ")
         first.kill()
-    left = {".flexnet.lock", "checkpoint.json", "run.json"}  # the lock's file stays where its holder was killed
+    left = {
+        ".flexnet.lock",
+        "checkpoint.json",
+        "history.json",
+        "run.json",
+    }  # the lock's file stays where its holder was killed
     assert {path.name for path in (tmp_path / "run").iterdir()} == left
     third = flexnet("search", "--resume", "run", "--budget", "10", cwd=tmp_path)
     assert third.returncode == 0, third.stderr  # the lock went with its process
@@ -476,6 +481,7 @@ def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypat
     flags = ("--budget", "99")
     with monkeypatch.context() as patch:
         patch.setattr(Display, "show", show)
+        patch.setattr("flexnet.commands.search.FIRST_CHECKPOINT_S", 0.0)
         patch.setattr("flexnet.commands.search.CHECKPOINT_S", 0.0)
         with pytest.raises(Killed):
             search(*flags, "-o", str(tmp_path / "killed"))
@@ -500,6 +506,7 @@ def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(Display, "show", show)
+        patch.setattr("flexnet.commands.search.FIRST_CHECKPOINT_S", 0.0)
         patch.setattr("flexnet.commands.search.CHECKPOINT_S", 0.0)
         assert main([*flags, "--method", "mcmc", "--budget", "99", "-o", str(tmp_path / "whole")]) == 0
     assert {document["status"] for document in seen} == {"running"}

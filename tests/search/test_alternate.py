@@ -27,6 +27,11 @@ class Given:
         self.built_for = []
         self.second_look = False
 
+    name = "given"
+
+    def pick(self, rng):
+        return self
+
     def propose(self, rng, strategy):
         return next(self.proposals)
 
@@ -131,7 +136,13 @@ def test_the_original_builds_for_the_first_strategy_and_after_every_accepted_pro
         state, info = search.step(rng, state)
         assert info.accepted
         assert info.rebuilt
-        assert state.current == (strategy, priced_on, strategy * MS, None)  # its time is not that of the new network
+        assert state.current == (
+            strategy,
+            priced_on,
+            strategy * MS,
+            None,
+            "",
+        )  # its time is not that of the new network
         assert state.best.network == priced_on or strategy == 8.0
         assert state.network == f"network {n} for {strategy}"
 

@@ -1,6 +1,7 @@
 """What is printed: lines on standard output, warnings and errors on standard error, wherever these go."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,10 @@ from typing import TextIO
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["complain", "open_streams", "printing", "say", "warn"]
+# Control characters but for tabs and line ends, and those that turn the direction of text.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+__all__ = ["complain", "escaped", "open_streams", "printing", "say", "warn"]
 
 
 def say(text: str) -> None:
@@ -23,7 +27,7 @@ def say(text: str) -> None:
         If it cannot be printed, on a full disk for instance.
     """
     with printing():
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{escaped(text)}\n")
         sys.stdout.flush()
 
 
@@ -35,9 +39,18 @@ def warn(sentence: str) -> None:
 def complain(line: str) -> None:
     """Print a line to standard error, if it is there; where it is not, there is nobody to tell."""
     try:
-        print(line, file=sys.stderr, flush=True)
+        print(escaped(line), file=sys.stderr, flush=True)
     except OSError:
         _discard(sys.stderr)
+
+
+def escaped(text: str) -> str:
+    r"""Text without characters that would make a terminal do something: they become escapes; lines stay lines.
+
+    >>> escaped("a\x1b[31m\nb\u202e")
+    'a\\x1b[31m\nb\\u202e'
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def open_streams() -> None:

@@ -2,6 +2,9 @@
 
 import sys
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexnet.commands.console.printing import printing, say
@@ -12,10 +15,45 @@ if TYPE_CHECKING:
 
     from flexnet.search.driver import Progress
 
-__all__ = ["Display"]
+__all__ = ["Display", "Trend", "sparkline"]
 
 REFRESH_S = 0.1
 LINES = 10  # plain lines of a whole search
+
+
+SPARKS = "▁▂▃▄▅▆▇█"
+SPARKS_WIDE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """How a search goes: what was tried last, the bound in seconds if it is known, and when the best was how good."""
+
+    trying: str
+    bound: float | None
+    best: Sequence[tuple[float, float]]
+
+    def text(self, current: float, best: float, speed: float, left: float) -> str:
+        """A line that says most first, for it may be cut."""
+        gap = f" ({best / self.bound:.2f}x the bound)" if self.bound else ""
+        words = (
+            f"best {s_to_ms(best):.3f} ms{gap} {sparkline(self.best)} {self.trying:<11} current {s_to_ms(current):.3f}"
+        )
+        return f"{words}, {speed:.0f}/s" + (f", {duration_text(left)} left" if left < float("inf") else "")
+
+
+def sparkline(points: Sequence[tuple[float, float]], width: int = SPARKS_WIDE) -> str:
+    """Values over time as a row of bars, each that of the newest point by then.
+
+    >>> sparkline([(0.0, 4.0), (1.0, 2.0), (3.0, 1.0)], 4)
+    '█▃▃▁'
+    """
+    times, values = [at for at, _ in points], [value for _, value in points]
+    least, most = min(values), max(values)
+    at = [times[-1] * i / max(width - 1, 1) for i in range(width)]
+    shown = [values[max(bisect_right(times, when) - 1, 0)] for when in at]
+    top = len(SPARKS) - 1
+    return "".join(SPARKS[round(top * (value - least) / (most - least)) if most > least else 0] for value in shown)
 
 
 class Display:
@@ -37,7 +75,14 @@ class Display:
         self._step = max((total or 0) // LINES, 1)
         self._shown_step = self._steps_of(done) if total is not None else 0
 
-    def show(self, iteration: int, current: float, best: float, progress: "Progress") -> None:
+    @property
+    def live(self) -> bool:
+        """Whether there is a terminal."""
+        return self._live
+
+    def show(
+        self, iteration: int, current: float, best: float, progress: "Progress", trend: "Trend | None" = None
+    ) -> None:
         """Show the state after a proposal, if it is time to.
 
         Parameters
@@ -48,9 +93,14 @@ class Display:
             Iteration times of the current and the best plan, seconds.
         progress : Progress
             Speed, and how much is over.
+        trend : Trend, optional
+            What only a terminal is told of.
         """
         if self._is_time(self._steps_of(iteration, progress)):
             speed, left = progress.proposals_per_s, progress.left_s
+            if self._live and trend is not None:
+                self._show(iteration, trend.text(current, best, speed, left))
+                return
             times = f"current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, {speed:.0f} proposals/s"
             self._show(iteration, times + (f", {duration_text(left)} left" if left < float("inf") else ""))
 

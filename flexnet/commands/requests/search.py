@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
-from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_divides, searched_topologies
+from flexnet.commands.requests.limits import (
+    MAX_SERVERS,
+    check_degree,
+    check_divides,
+    check_parameters,
+    searched_topologies,
+)
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, is_model_file, unused_model_flags
 from flexnet.cost.gpus import GPUS
@@ -53,6 +59,10 @@ class SearchRequest:
         Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
     overwrite : bool
         Replace the run that the directory holds.
+    report : bool
+        Whether a page is written to the directory.
+    as_json : bool
+        Whether what was found is printed as JSON.
     arguments : tuple of str
         Model and flags that ask for this again, with absolute paths.
     warnings : tuple of str
@@ -76,6 +86,8 @@ class SearchRequest:
     taskgraph: Path | None
     output: Path | None
     overwrite: bool
+    report: bool
+    as_json: bool
     arguments: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -101,6 +113,8 @@ def search_request(asked: Asked) -> SearchRequest:
             f"--topology is missing; choose {one_of(searched_topologies())}, or name a {one_of(DRAWINGS)} file"
         )
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
+    if drawing is None:
+        check_parameters(values["topology"], given, {"--node-degree": "degree"})
     topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
     gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
     settings = _settings(topology, values, gpu if PRESETS[values["semantics"]].limit_memory else None)
@@ -140,6 +154,8 @@ def search_request(asked: Asked) -> SearchRequest:
         taskgraph=values["taskgraph"],
         output=values["output"],
         overwrite=values["overwrite"],
+        report=not values["no_report"],
+        as_json=values["as_json"],
         arguments=_arguments(asked, drawing),
         warnings=(*unused_model_flags(asked.model, asked.model_given), *_warnings(values, given, semantics)),
     )
@@ -239,8 +255,9 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
         warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
     if (values["export"], values["taskgraph"], values["output"]) == (None, None, None):
         warnings.append("the plan will be printed and not kept; -o DIR keeps it")
-    if values["overwrite"] and values["output"] is None:
-        warnings.append("--overwrite has no effect without -o DIR")
+    for flag in ("--overwrite", "--no-report"):
+        if flag in given and values["output"] is None and values["resume"] is None:
+            warnings.append(f"{flag} has no effect without -o DIR")
     return warnings
 
 
@@ -249,7 +266,7 @@ def _arguments(asked: Asked, drawing: Path | None) -> tuple[str, ...]:
     assert asked.model is not None
     words = [str(Path(asked.model).absolute()) if is_model_file(asked.model) else asked.model]
     for flag, text in {**asked.given, **asked.model_given}.items():
-        if flag in ("--resume", "--output", "--overwrite"):
+        if flag in ("--resume", "--output", "--overwrite", "--no-report", "--json"):
             continue
         words.append(flag)
         if flag in _FILES or (flag == "--topology" and drawing is not None):

@@ -205,11 +205,13 @@ SEARCH_FLAGS = [
         ["output", "--output", "-o"],
         type=FilePath(directory=True),
         metavar="DIR",
-        help=f"write run.json, {', '.join(OUTPUTS)} and checkpoint.json there",
+        help=f"write run.json, {', '.join(OUTPUTS)}, checkpoint.json, history.json and report.html there",
     ),
     switch(
         "overwrite", "--overwrite", "replace the run that --output DIR holds; without it, such a directory is refused"
     ),
+    switch("no_report", "--no-report", "do not write report.html to --output DIR"),
+    switch("as_json", "--json", "print one JSON object at the end and nothing before it"),
     Flag(
         ["resume", "--resume"],
         type=FilePath(directory=True),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.commands.requests.flags import Flag, Given, switch
-from flexnet.commands.requests.limits import MAX_INTEGER
+from flexnet.commands.requests.limits import MAX_INTEGER, check_parameters
 from flexnet.commands.requests.types import Name, Number, Segments, TopologyName, Whole
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
@@ -236,9 +236,7 @@ def _check_parameters(topology: str | Path, given: Given) -> None:
             raise FlexNetError(
                 f"{flag} has no meaning for the network in {topology}: it has links and speeds of its own"
             )
-    for flag, parameter in _PARAMETERS.items():
-        names = [name for name in TOPOLOGIES if flag in given and parameter in TOPOLOGIES[name].parameters()]
-        if flag in given and topology not in names:
-            raise FlexNetError(f"{flag} is for --topology {' and '.join(names)}; the topology is {topology}")
+    else:
+        check_parameters(topology, given, _PARAMETERS)
     if "--rings" in given and topology not in ("file", "topoopt"):
         raise FlexNetError(f"--rings is for --topology file and topoopt; the topology is {topology}")

@@ -11,13 +11,17 @@ from flexnet.commands.runs.record import RunRecord
 from flexnet.commands.runs.resume import is_run_of, read_earlier
 from flexnet.errors import FlexNetError
 from flexnet.files import check_writable, write_atomically
+from flexnet.report.extra import missing_libraries
+from flexnet.report.run import Run
 from flexnet.search.candidates import Candidate
 from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.found import Found
+from flexnet.search.history import HISTORY, History
 from flexnet.search.outputs import OUTPUTS
 from flexnet.search.outputs.output import Output
 from flexnet.search.outputs.strategy import StrategyJson, StrategyText
 from flexnet.search.outputs.taskgraph import TaskGraphFbuf
+from flexnet.search.plan_file import PlanFile
 from flexnet.search.prepare import Prepared
 from flexnet.search.state import State
 from flexnet.units import s_to_ms
@@ -25,11 +29,20 @@ from flexnet.units import s_to_ms
 __all__ = ["RunFiles", "one_writer"]
 
 LOCK = ".flexnet.lock"
+REPORT = "report.html"
+
+_RUNS = {
+    "finished": "a finished run",
+    "incomplete": "a finished run some of whose files could not be written",
+    "interrupted": "an interrupted run",
+}
 
 
 @contextmanager
 def one_writer(directory: Path) -> Iterator[None]:
     """Make a directory if it is not there, and keep other searches out of it while this lasts.
+
+    A directory that was made and is empty in the end is removed.
 
     The lock ends with the process, however that ends.  There is none where the directory cannot be written (those who
     write its files will find out), or on file systems that refuse locks.
@@ -41,6 +54,7 @@ def one_writer(directory: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
+    made = _missing(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,10 +70,33 @@ def one_writer(directory: Path) -> Iterator[None]:
         yield
         return
     try:
+        _remove_parts(directory)
         yield
     finally:
         (directory / LOCK).unlink(missing_ok=True)  # while it is held: who waits for it tries again
         lock.release()
+        _remove_empty(made)
+
+
+def _missing(directory: Path) -> list[Path]:
+    """A directory and those above it that are not there, the innermost first."""
+    return [path for path in (directory, *directory.parents) if not path.exists()]
+
+
+def _remove_empty(made: list[Path]) -> None:
+    """Remove directories that were made for nothing, the innermost first."""
+    for path in made:
+        try:
+            path.rmdir()
+        except OSError:  # there is something in it
+            return
+
+
+def _remove_parts(directory: Path) -> None:
+    """Remove what a writer that was killed has left; nobody else writes here now."""
+    for name in _names():
+        for part in directory.glob(f".{name}.*.part"):
+            part.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -71,10 +108,13 @@ class RunFiles:
     record : RunRecord
     written : list of Path
         What is there by now.
+    document : bytes
+        ``run.json``, once all is written.
     """
 
     record: RunRecord
     written: list[Path] = field(default_factory=list)
+    document: bytes = b""
     _exact: tuple[Candidate, float] | None = None  # the best plan at the last checkpoint, and what it takes
     _problems: list[str] = field(default_factory=list)
     _rescue: Path | None = None
@@ -113,10 +153,10 @@ class RunFiles:
     def begin(self) -> None:
         """Remove the plan of the run that this one replaces: it is no result of what ``run.json`` will describe."""
         if self.directory is not None and self.record.request.overwrite:
-            for name in OUTPUTS:
+            for name in (*OUTPUTS, REPORT):
                 (self.directory / name).unlink(missing_ok=True)
 
-    def save_progress(self, ready: Prepared, state: State, search_s: float) -> None:
+    def save_progress(self, ready: Prepared, state: State, history: History, search_s: float) -> None:
         """Write what ``--resume`` needs, and how far the search is, if there is a directory for it.
 
         ``best_ms`` is what the best plan so far takes, priced exactly as in the ``run.json`` of a finished run where
@@ -125,6 +165,7 @@ class RunFiles:
         if self.directory is None:
             return
         write_atomically(self.directory / "checkpoint.json", checkpoint_json(state, ready.rng))
+        write_atomically(self.directory / HISTORY, history.to_json())
         if self._exact is None or self._exact[0] is not state.best:
             self._exact = state.best, ready.glanced(state.best)
         found = {
@@ -134,10 +175,12 @@ class RunFiles:
             "iterations": state.iteration,
             "search_s": search_s,
         }
-        write_atomically(self.directory / "run.json", self.record.document("running", found))
+        write_atomically(self.directory / "run.json", self.record.to_json("running", found))
 
-    def write(self, ready: Prepared, state: State, found: Found) -> list[str]:
+    def write(self, ready: Prepared, state: State, history: History, found: Found) -> list[str]:
         """Write everything that was asked for; a file that cannot be written goes to a temporary directory.
+
+        ``run.json`` comes last, and says that the search has finished only if all others are there.
 
         Returns
         -------
@@ -156,9 +199,34 @@ class RunFiles:
                 self._write_plan(OUTPUTS[name](), directory / name, found)
             checkpoint = checkpoint_json(state, ready.rng)
             self._try(directory / "checkpoint.json", lambda path: write_atomically(path, checkpoint))
-            run = self.record.document("interrupted" if found.interrupted else "finished", found.to_dict())
-            self._try(directory / "run.json", lambda path: write_atomically(path, run))
+            self._try(directory / HISTORY, lambda path: write_atomically(path, history.to_json()))
+            if request.report:
+                self._write_report(directory, found, history)
+        self.document = self.record.to_json(self._status(found), found.to_dict())
+        if directory is not None:
+            self._try(directory / "run.json", lambda path: write_atomically(path, self.document))
         return self._problems
+
+    def _status(self, found: Found) -> str:
+        """How the run ended, for ``run.json``."""
+        if found.interrupted:
+            return "interrupted"
+        return "incomplete" if self._problems else "finished"
+
+    def _write_report(self, directory: Path, found: Found, history: History) -> None:
+        """Write a page on the run, where what that takes is installed; a search does not fail for it."""
+        missing = missing_libraries()
+        if missing:
+            self.record.notes.append(
+                f"no report was written: the extra report is not installed; pip install 'flexnet[report]', then "
+                f"flexnet report {directory}"
+            )
+            return
+        from flexnet.report.run_report import run_report
+
+        document = self.record.document(self._status(found), found.to_dict())
+        page = run_report(Run(directory, document, PlanFile.of(found.plan), history)).encode()
+        self._try(directory / REPORT, lambda path: write_atomically(path, page))
 
     def _write_plan(self, output: Output, path: Path, found: Found, instead: Output | None = None) -> None:
         """Write a plan, or what is written ``instead`` where that fails: the original's text cannot say every plan."""
@@ -176,9 +244,7 @@ class RunFiles:
         what, resume = held, ""
         try:
             earlier = read_earlier(directory)
-            what = {"finished": "a finished run", "interrupted": "an interrupted run"}.get(
-                earlier.status, "a run that is under way or was killed"
-            )
+            what = _RUNS.get(earlier.status, "a run that is under way or was killed")
             ours = is_run_of(earlier, self.record.request, self.record.files)
             if ours and earlier.repeats(self.record.request):
                 return
@@ -214,4 +280,4 @@ class RunFiles:
 
 def _names() -> tuple[str, ...]:
     """Files of a run's directory."""
-    return ("run.json", *OUTPUTS, "checkpoint.json")
+    return ("run.json", *OUTPUTS, "checkpoint.json", HISTORY, REPORT)

@@ -18,12 +18,14 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, order_configs
 from flexnet.plan.strategy_file import read_strategy
+from flexnet.search import history
 from flexnet.search.checkpoint import restore
+from flexnet.search.history import HISTORY, History
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepare import Prepared
 from flexnet.search.state import State
 
-__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_start", "with_memory"]
+__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_history", "read_start", "with_memory"]
 
 
 def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
@@ -127,6 +129,19 @@ def read_checkpoint(request: SearchRequest, ready: Prepared) -> State:
             f"{state.iteration} proposals; give at least {state.iteration - 1}"
         )
     return state
+
+
+def read_history(request: SearchRequest, state: State) -> History:
+    """How a stopped run went so far; from now on if it kept no history.
+
+    Raises
+    ------
+    FlexNetError
+        If that is damaged.
+    """
+    assert request.output is not None
+    path = request.output / HISTORY
+    return history.read_history(path) if path.exists() else History.begin(state)
 
 
 def _is_of(network: Network, cluster: Cluster) -> bool:

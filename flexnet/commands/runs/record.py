@@ -34,6 +34,8 @@ class RunRecord:
         Where times come from, and whether by a formula.
     remarks : list of str
         What the packet simulator will not simulate as meant.
+    notes : list of str
+        What is to be told of the files themselves, and not kept.
     """
 
     request: SearchRequest
@@ -42,12 +44,17 @@ class RunRecord:
     source: str = ""
     estimated: bool = False
     remarks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
-    def document(self, status: str, found: Mapping[str, Any]) -> bytes:
-        """The whole of ``run.json``; ``found`` is what the search found, or has so far."""
+    def to_json(self, status: str, found: Mapping[str, Any]) -> bytes:
+        """``run.json``."""
+        return orjson.dumps(self.document(status, found), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def document(self, status: str, found: Mapping[str, Any]) -> dict[str, Any]:
+        """What ``run.json`` says; ``found`` is what the search found, or has so far."""
         request = self.request
         files = {flag: {name: printable(text) for name, text in item.items()} for flag, item in self.files.items()}
-        content = {
+        return {
             "format": FORMAT,
             "version": VERSION,
             "status": status,
@@ -65,7 +72,6 @@ class RunRecord:
             "written": now(),
             "versions": versions(),
         }
-        return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _inputs(request: SearchRequest) -> dict[str, object]:

@@ -19,7 +19,8 @@ from flexnet.files import read_regular
 __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_request"]
 
 _LIMITS = ("--search-budget", "--time")
-_MAY_DIFFER = (*_LIMITS, "--resume", "--output")
+_MAY_DIFFER = (*_LIMITS, "--resume", "--output", "--no-report", "--json")
+_NOW = (*_LIMITS, "--topology", "--no-report", "--json", "--mfile", "--import")
 _HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
 
 
@@ -134,7 +135,7 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     for flag, text in {**given, **asked.model_given}.items():
         if flag not in (*_MAY_DIFFER, *_HASHED) and _comparable(_request(old.model, {**flags, flag: text})) != before:
             raise _differs(flag, text, flags.get(flag), earlier)
-    now = {flag: given[flag] for flag in (*_LIMITS, "--topology", *_HASHED) if flag in given}
+    now = {flag: given[flag] for flag in _NOW if flag in given}
     if any(flag in given for flag in _LIMITS):  # a new limit replaces the old ones
         flags = {flag: text for flag, text in flags.items() if flag not in _LIMITS}
     if "--mfile" in now and "--mfile" not in flags:

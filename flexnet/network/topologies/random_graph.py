@@ -37,6 +37,7 @@ class RandomGraph(TopologyFamily):
     """
 
     name: ClassVar[str] = "random"
+    random: ClassVar[bool] = True
 
     degree: int = 4
     semantics: Semantics = CORRECTED

@@ -42,13 +42,17 @@ class MoveMix:
     moves: tuple[tuple[Move, float], ...]
 
     def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
-        """One proposal; None if the move leaves the strategy as it is.  Of a single move nothing is drawn."""
+        """One proposal; None if the move leaves the strategy as it is."""
+        return self.pick(rng).propose(rng, strategy)
+
+    def pick(self, rng: np.random.Generator) -> Move:
+        """A move by its share; of a single one nothing is drawn."""
         draw = rng.random() if len(self.moves) > 1 else 0.0
         for move, share in self.moves[:-1]:
             if draw < share:
-                return move.propose(rng, strategy)
+                return move
             draw -= share
-        return self.moves[-1][0].propose(rng, strategy)
+        return self.moves[-1][0]
 
 
 def make_mix(space: MoveSpace, shares: Mapping[str, float]) -> MoveMix:

@@ -22,6 +22,11 @@ class Move(ABC):
     def __init__(self, space: MoveSpace) -> None:
         self.space = space
 
+    @property
+    def name(self) -> str:
+        """What it is called where a search tells how it went."""
+        return type(self).__name__.lower()
+
     @abstractmethod
     def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
         """Another strategy.

@@ -19,6 +19,7 @@ OUTPUTS: "Registry[type[Output]]" = Registry(
     {
         "strategy.json": "flexnet.search.outputs.strategy:StrategyJson",
         "taskgraph.fbuf": "flexnet.search.outputs.taskgraph:TaskGraphFbuf",
+        "plan.npz": "flexnet.search.outputs.plan_arrays:PlanNpz",
     },
 )
 """Output formats by the name of the file in ``-o DIR``."""

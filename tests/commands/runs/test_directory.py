@@ -18,9 +18,19 @@ def test_a_directory_is_made_and_held_while_it_lasts(tmp_path: Path) -> None:
             pass
         with one_writer(tmp_path / "other"):
             pass
-    assert list(place.iterdir()) == []
+        assert list(place.iterdir()) != []
+    assert list(tmp_path.iterdir()) == []  # nothing was written, so nothing is left
     with one_writer(place):
+        (place / "run.json").touch()
+    assert [path.name for path in place.iterdir()] == ["run.json"]
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".checkpoint.json.123.part").touch()
+    (tmp_path / ".mine.123.part").touch()
+    with one_writer(tmp_path):
         pass
+    assert [path.name for path in tmp_path.iterdir()] == [".mine.123.part"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")

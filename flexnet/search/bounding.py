@@ -1,0 +1,57 @@
+"""Proves the bound of a search beside it, in a process of its own, so that a terminal can tell the gap as it closes."""
+
+import multiprocessing
+import signal
+from multiprocessing.connection import Connection
+
+from flexnet.search.prepare import Prepared
+from flexnet.search.starts.start import Bound
+
+__all__ = ["Bounding"]
+
+
+class Bounding:
+    """A bound that is being proven.
+
+    Parameters
+    ----------
+    ready : Prepared
+        The search it is for.
+    """
+
+    def __init__(self, ready: Prepared) -> None:
+        context = multiprocessing.get_context("fork")  # the problem is inherited as it is
+        self._receiver, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_prove, args=(ready, sender), daemon=True)
+        self._process.start()
+        sender.close()
+        self._bound: Bound | None = None
+        self._done = False
+
+    @staticmethod
+    def possible() -> bool:
+        """Whether this system can do so."""
+        return "fork" in multiprocessing.get_all_start_methods()
+
+    def poll(self) -> Bound | None:
+        """The bound, if it is proven by now."""
+        if not self._done and self._receiver.poll():
+            self._done = True
+            try:
+                self._bound = self._receiver.recv()
+            except EOFError:  # the process was ended; the search proves the bound itself
+                self._bound = None
+        return self._bound
+
+    def stop(self) -> None:
+        """End the process if it is still at it."""
+        self._process.terminate()
+        self._process.join()
+        self._receiver.close()
+
+
+def _prove(ready: Prepared, sender: Connection) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):  # the search answers Ctrl-C, and ends this process
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+    sender.send(ready.bound())
+    sender.close()

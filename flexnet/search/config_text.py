@@ -1,0 +1,34 @@
+"""How an operator is cut and placed, in words."""
+
+from flexnet.errors import counted
+from flexnet.model.graph import Operator
+from flexnet.model.operators import kind_of
+from flexnet.plan.strategy import Config
+
+__all__ = ["config_text", "cut_text", "servers_text"]
+
+_SHOWN_SERVERS = 16
+
+
+def config_text(op: Operator, config: Config) -> str:
+    """Parts, how they are cut if not along the batch alone, and their servers."""
+    cut = cut_text(op, config)
+    return f"{counted(len(config.devices), 'part')}{f' ({cut})' if cut else ''} on {servers_text(config)}"
+
+
+def cut_text(op: Operator, config: Config) -> str:
+    """The dimensions that are cut, if not the batch alone: ``sample 2 x reduction 8``."""
+    if config.degrees[op.rank - 1] >= len(config.devices):
+        return ""
+    axes = kind_of(op).axes(op)
+    names = {k: axis.name.lower() for k, axis in axes.items()}
+    return " x ".join(
+        f"{names.get(k, f'dimension {k}')} {degree}" for k, degree in enumerate(config.degrees) if degree > 1
+    )
+
+
+def servers_text(config: Config) -> str:
+    """Servers of the parts in their order, of many the first."""
+    servers = " ".join(map(str, config.devices[:_SHOWN_SERVERS]))
+    more = " ..." if len(config.devices) > _SHOWN_SERVERS else ""
+    return f"server{'s' if len(config.devices) > 1 else ''} {servers}{more}"
