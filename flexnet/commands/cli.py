@@ -23,6 +23,9 @@ COMMANDS = {
     "profile": "write a measurement file",
     "simulate": "replay a task graph (taskgraph.fbuf) on its network or another",
     "validate": "recompute published results",
+    "compare": "which network for this model and this money",
+    "sweep": "search many points, on this machine or a cluster",
+    "plot": "draw what a sweep found",
     "dp": "find the provably best strategy under PaSE's cost model",
     "models": "the models, their flags and defaults",
 }

@@ -4,13 +4,13 @@ from flexnet.errors import FlexNetError
 from flexnet.price.fabrics import Fabric, Interfaces
 from flexnet.price.table import PriceTable
 
-__all__ = ["READINGS", "TooDear", "equal_interfaces"]
+__all__ = ["READINGS", "TooDearError", "equal_interfaces"]
 
 READINGS = ("cost", "bandwidth", "degree")
 """What networks that are compared have in common."""
 
 
-class TooDear(FlexNetError):
+class TooDearError(FlexNetError):
     """A network that the money does not buy: no wrong input, but an answer."""
 
 
@@ -38,7 +38,7 @@ def equal_interfaces(
 
     Raises
     ------
-    TooDear
+    TooDearError
         If the money does not buy a network that joins the servers.
     FlexNetError
         If a speed has no prices, or the network cannot have such interfaces.
@@ -79,7 +79,7 @@ def _same_cost(fabric: Fabric, asked: Interfaces, prices: PriceTable, dollars: f
     able = [one for speed in speeds if (one := _most(fabric, speed, prices, dollars)) is not None]
     if not able:
         least = min(fabric.bill(Interfaces(_least(fabric), speed)).dollars(prices) for speed in speeds)
-        raise TooDear(
+        raise TooDearError(
             f"{fabric.name} costs at least ${least:,.0f} for {fabric.n_server} servers; there are ${dollars:,.0f}"
         )
     return min(able, key=lambda one: (-one.total_gbps, fabric.bill(one).dollars(prices), one.count))
