@@ -52,8 +52,8 @@ def _table(contest: Contest) -> Section:
     table = Table("Every network, searched equally hard", tuple(columns.values()), rows, numeric)
     remarks = [Text(f"{one.name}: {one.remark}.") for one in contest.standings if one.remark]
     explained = Text(
-        "Gap: time over what no plan on such a network can beat. Tax: bytes servers send, with those they forward, over "
-        "bytes they have to send. Hops: links between two servers, on the mean. Spread: of several draws of a network "
+        "Gap: time over what no plan on such a network can beat. Tax: bytes servers send, with those they forward, "
+        "over bytes they have to send. Hops: links between two servers, on the mean. Spread: of several draws of a network "
         "that chance wires, the median of which is shown."
     )
     lead = "; ".join(contest.terms) + "."

@@ -5,7 +5,7 @@ from typing import Any
 
 from flexnet.errors import FlexNetError
 from flexnet.sweep.extra import check_extra
-from flexnet.sweep.store import Store, key_of
+from flexnet.sweep.store import Store
 from flexnet.sweep.task import Done, Task, accept
 from flexnet.sweep.worker import compute
 
@@ -42,7 +42,7 @@ def compute_there(tasks: Sequence[Task], work: str, store: Store, token: str, *,
         futures = {
             client.submit(compute, work, texts[task.key], key=f"flexnet-{task.key}", pure=True): task for task in tasks
         }
-        name = f"flexnet-{key_of({'points': sorted(texts)})}"
+        name = f"flexnet-{token}"
         client.publish_dataset(list(futures), name=name, override=True)
         for future in futures:
             if future.status == "error":  # of an earlier process: it is to be tried again
@@ -55,7 +55,9 @@ def compute_there(tasks: Sequence[Task], work: str, store: Store, token: str, *,
                 except KilledWorker:
                     done(task, "its worker died again and again")
                 except ModuleNotFoundError as error:
-                    raise FlexNetError(f"the workers of {scheduler} cannot import {error.name}; install it there") from None
+                    raise FlexNetError(
+                        f"the workers of {scheduler} cannot import {error.name}; install it there"
+                    ) from None
         finally:
             client.unpublish_dataset(name)
 

@@ -17,6 +17,4 @@ def check_extra(*names: str) -> None:
     """
     missing = next((name for name in names if find_spec(name) is None), None)
     if missing is not None:
-        raise FlexNetError(
-            f"this needs {missing}, which the extra sweep installs: pip install 'flexnet[sweep]'"
-        )
+        raise FlexNetError(f"this needs {missing}, which the extra sweep installs: pip install 'flexnet[sweep]'")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -46,11 +47,9 @@ def compute_here(
             task = waiting.popleft()
             running[worker] = task
             selector.register(_out(worker), selectors.EVENT_READ, worker)
-            try:
+            with suppress(BrokenPipeError):  # where it has died, its other end tells so
                 _in(worker).write(task.text(store, token) + "\n")
                 _in(worker).flush()
-            except BrokenPipeError:
-                pass  # it has died, which its other end tells
 
         try:
             for _ in range(min(n_worker, len(tasks))):
@@ -102,9 +101,7 @@ def _out(worker: "subprocess.Popen[str]") -> "subprocess.IO[str]":  # type: igno
 
 def _end(worker: "subprocess.Popen[str]") -> None:
     """Close its pipes, on which it ends, and wait for it."""
-    try:
+    with suppress(BrokenPipeError):
         _in(worker).close()
-    except BrokenPipeError:
-        pass
     _out(worker).close()
     worker.wait()

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,16 +39,25 @@ class Store:
 
     directory: Path
 
-    def open(self) -> None:
-        """Make the directories.
+    def open(self) -> str:
+        """Make the directories, and the file ``token``, by whose content others know that they see this very store.
+
+        Returns
+        -------
+        str
+            The content.
 
         Raises
         ------
         FlexNetError
             If they cannot be made.
         """
+        token = self.directory / "token"
         try:
             self.points.mkdir(parents=True, exist_ok=True)
+            if not token.is_file():
+                write_atomically(token, secrets.token_hex(16).encode())
+            return token.read_text()
         except OSError as error:
             raise FlexNetError(f"cannot make directory {self.points}: {error.strerror or error}") from None
 
@@ -110,7 +120,9 @@ def _csv(rows: list[Row], columns: list[str]) -> bytes:
     writer.writerow(columns)
     for row in rows:
         cells = [_cell(row.get(name)) for name in columns]
-        writer.writerow("" if cell is None else orjson.dumps(cell).decode() if isinstance(cell, list) else cell for cell in cells)
+        writer.writerow(
+            "" if cell is None else orjson.dumps(cell).decode() if isinstance(cell, list) else cell for cell in cells
+        )
     return text.getvalue().encode()
 
 
@@ -130,7 +142,9 @@ def read_rows(path: Path) -> list[Row]:
     if path.is_dir():
         table = next((file for name in ("results.parquet", "results.csv") if (file := path / name).is_file()), None)
         if table is None:
-            raise FlexNetError(f"{path} holds no results.parquet of a sweep; flexnet sweep FILE.toml -o {path} makes one")
+            raise FlexNetError(
+                f"{path} holds no results.parquet of a sweep; flexnet sweep FILE.toml -o {path} makes one"
+            )
         path = table
     try:
         content = read_regular(path)
@@ -158,7 +172,9 @@ def _parquet_rows(content: bytes, path: Path) -> list[Row]:
 
 def _csv_rows(content: bytes, path: Path) -> list[Row]:
     try:
-        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(io.StringIO(content.decode()))]
+        return [
+            {name: _value(text) for name, text in row.items()} for row in csv.DictReader(io.StringIO(content.decode()))
+        ]
     except (UnicodeDecodeError, csv.Error) as error:
         raise FlexNetError(f"{path} is not a CSV file: {error}") from None
 
