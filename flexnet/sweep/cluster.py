@@ -48,7 +48,7 @@ def compute_there(tasks: Sequence[Task], work: str, store: Store, token: str, *,
             if future.status == "error":  # of an earlier process: it is to be tried again
                 future.retry()
         try:
-            for future in as_completed(list(futures)):
+            for future in as_completed(list(futures), loop=client.loop):
                 task = futures[future]
                 try:
                     accept(task, future.result(), store, done)
