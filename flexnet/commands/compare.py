@@ -1,6 +1,7 @@
 """``flexnet compare MODEL``: several networks, searched equally hard, in one table with dollars."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,10 +11,12 @@ from flexnet.commands.console.progress import Display
 from flexnet.commands.requests.compare import COMPARE_FLAGS, CompareRequest, compare_request
 from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
+from flexnet.files import make_directory, write_atomically
 
 if TYPE_CHECKING:
     from flexnet.compare.contest import Contest, Standing
     from flexnet.compare.measure import Measured
+    from flexnet.price.bill import Bill
 
 __all__ = ["compare"]
 
@@ -30,18 +33,17 @@ def _compare(ctx: click.Context, /, **_: object) -> int:
         from flexnet.report.extra import check_extra
 
         check_extra()
+        make_directory(request.output)
     if request.explain and not request.as_json:
         _explain(request, contenders)
-    if request.words:
-        contest = _held(request, contenders)
-        if request.as_json:
-            import orjson
-
-            say(orjson.dumps(contest.to_dict(), option=orjson.OPT_INDENT_2).decode())
-        else:
-            for line in contest.lines():
-                say(line)
-        _write(request, contenders, contest)
+    contest = _held(request, contenders) if request.words else None
+    if request.as_json:
+        say(_document(request, contenders, contest).decode())
+    elif contest is not None:
+        for line in contest.lines():
+            say(line)
+    if contest is not None and request.output is not None:
+        _write(request.output, request, contenders, contest)
     return 0
 
 
@@ -64,6 +66,7 @@ def _explain(request: CompareRequest, contenders: list[Contender | tuple[str, st
 
 def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]) -> "Contest":
     """Search every network as often as it is drawn."""
+    from flexnet.commands.runs.measured import measured_of
     from flexnet.compare.contest import Contest
 
     buyable = [one for one in contenders if isinstance(one, Contender)]
@@ -79,8 +82,6 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
             continue
         measured = list["Measured"]()
         for search in searches[id(one)]:
-            from flexnet.commands.runs.measured import measured_of
-
             measured.append(measured_of(search, one))
             done += 1
             if not request.as_json:
@@ -111,31 +112,40 @@ def _standing_of(
     )
 
 
-def _write(request: CompareRequest, contenders: list[Contender | tuple[str, str]], contest: "Contest") -> None:
-    """Write the page and the figures, if there is a directory for them."""
-    directory = request.output
-    if directory is None:
-        return
+def _bills(request: CompareRequest, contenders: list[Contender | tuple[str, str]]) -> "dict[str, Bill]":
+    """Components of every network that can be had, by its name; none without prices."""
+    buyable = [one for one in contenders if isinstance(one, Contender) and request.terms.prices is not None]
+    return {one.fabric.name: one.fabric.bill(one.interfaces) for one in buyable}
+
+
+def _document(
+    request: CompareRequest, contenders: list[Contender | tuple[str, str]], contest: "Contest | None"
+) -> bytes:
+    """All figures as JSON, with components if they are asked for."""
     import orjson
 
     from flexnet.commands.runs.versions import now, versions
+
+    document = {} if contest is None else contest.to_dict()
+    prices = request.terms.prices
+    if prices is not None:
+        document["prices"] = {"source": prices.source, "file": prices.name}
+        if request.explain:
+            bills = _bills(request, contenders)
+            document["components"] = {name: bill.to_dict(prices) for name, bill in bills.items()}
+    document |= {"written": now(), "versions": versions()}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2)
+
+
+def _write(
+    directory: Path, request: CompareRequest, contenders: list[Contender | tuple[str, str]], contest: "Contest"
+) -> None:
+    """Write the page and the figures."""
     from flexnet.compare.page import contest_page
-    from flexnet.errors import FlexNetError
-    from flexnet.files import write_atomically
     from flexnet.report.page import render_page
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FlexNetError(f"cannot make directory {directory}: {error.strerror or error}") from None
-    bills = {
-        one.fabric.name: one.fabric.bill(one.interfaces)
-        for one in contenders
-        if isinstance(one, Contender) and request.terms.prices is not None
-    }
-    page = render_page(contest_page(contest, bills, request.terms.prices))
+    page = render_page(contest_page(contest, _bills(request, contenders), request.terms.prices))
     write_atomically(directory / "report.html", page.encode())
-    document = {**contest.to_dict(), "written": now(), "versions": versions()}
-    write_atomically(directory / "compare.json", orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    write_atomically(directory / "compare.json", _document(request, contenders, contest))
     if not request.as_json:
         say(f"wrote {directory / 'report.html'}, {directory / 'compare.json'}")

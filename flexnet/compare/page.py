@@ -53,8 +53,8 @@ def _table(contest: Contest) -> Section:
     remarks = [Text(f"{one.name}: {one.remark}.") for one in contest.standings if one.remark]
     explained = Text(
         "Gap: time over what no plan on such a network can beat. Tax: bytes servers send, with those they forward, "
-        "over bytes they have to send. Hops: links between two servers, on the mean. Spread: of several draws of a network "
-        "that chance wires, the median of which is shown."
+        "over bytes they have to send. Hops: links between two servers, on the mean. Spread: of several draws of a "
+        "network that chance wires, the median of which is shown."
     )
     lead = "; ".join(contest.terms) + "."
     return Section("table", "The networks", lead, (table, *remarks, explained))

@@ -53,6 +53,13 @@ class Bill:
             prices.check(gbps)
         return sum(prices.watts[gbps][part] * count for (part, gbps), count in self.counts.items())
 
+    def to_dict(self, prices: PriceTable) -> list[dict[str, object]]:
+        """Every component as JSON can hold it; ``dollars`` add up to `dollars`."""
+        return [
+            {"part": part, "gbps": gbps, "count": count, "dollars": _sum(prices, part, gbps, count)}
+            for (part, gbps), count in self.counts.items()
+        ]
+
     def lines(self, prices: PriceTable) -> list[str]:
         """Every component with its count, price and sum; they add up to `dollars`."""
         lines = []

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from flexnet.errors import FlexNetError
-from flexnet.files import read_object, read_regular, write_atomically
+from flexnet.files import make_directory, read_object, read_regular, write_atomically
 
 __all__ = ["Store", "key_of", "read_rows"]
 
@@ -53,13 +53,10 @@ class Store:
             If they cannot be made.
         """
         token = self.directory / "token"
-        try:
-            self.points.mkdir(parents=True, exist_ok=True)
-            if not token.is_file():
-                write_atomically(token, secrets.token_hex(16).encode())
-            return token.read_text()
-        except OSError as error:
-            raise FlexNetError(f"cannot make directory {self.points}: {error.strerror or error}") from None
+        make_directory(self.points)
+        if not token.is_file():
+            write_atomically(token, secrets.token_hex(16).encode())
+        return read_regular(token).decode()
 
     @property
     def points(self) -> Path:

@@ -17,6 +17,7 @@ Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Budget = Annotated[int, Field(ge=0, le=10**12)]
 Gbps = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1)]
+Memory = Annotated[float, Field(gt=0)] | Literal["none"]
 
 
 class _Strict(BaseModel):
@@ -34,6 +35,8 @@ class ModelTable(_Strict):
         Samples of the global batch; or of a server, whatever the number of servers.
     mfile : str
         Measurement file, from the directory of the sweep's file; estimated times without one.
+    gpu_memory : float or "none"
+        GB of a GPU, in place of what ``[search]`` says.
     flags : dict
         Of the model, as ``flexnet models`` lists them: ``"--num-layers" = "6"``.
     """
@@ -41,6 +44,7 @@ class ModelTable(_Strict):
     batch_size: Whole | None = None
     batch_per_server: Whole | None = None
     mfile: Name | None = None
+    gpu_memory: Memory | None = None
     flags: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -58,7 +62,7 @@ class Common(_Strict):
     inter_gpu_bandwidth: Gbps | None = None
     gpu: Name | None = None
     cuts: Literal["all", "measured"] | None = None
-    gpu_memory: Annotated[float, Field(gt=0)] | Literal["none"] | None = None
+    gpu_memory: Memory | None = None
     optimizer: Name | None = None
     time: Annotated[float, Field(gt=0)] | None = None
     servers_per_leaf: Whole = 16
@@ -116,7 +120,7 @@ class SweepFile(_Strict):
         if not self.priced and (self.same == "cost" or self.prices is not None or not self.models):
             raise ValueError("priced = false leaves nothing to price by: not with same = 'cost', prices, or no models")
         for key, values in (("topologies", self.topologies), ("models", self.models), ("seeds", self.seeds)):
-            if len(set(values)) < len(values):  # type: ignore[arg-type]
+            if len(set(values)) < len(values):
                 raise ValueError(f"{key} names something twice")
         return self
 
@@ -124,7 +128,7 @@ class SweepFile(_Strict):
         """Every point by the names of rows: model, topology, servers, bandwidth, degree, seed, budget."""
         models = self.models or [""]
         seeds, budgets = (self.seeds, self.budgets) if self.models else ([0], [0])
-        axes = {
+        axes: dict[str, list[Any]] = {
             "model": models,
             "servers": self.servers,
             "bandwidth": self.bandwidths,

@@ -87,5 +87,5 @@ def test_points_go_on_without_a_client_and_are_not_computed_again(tmp_path) -> N
 
 def test_an_unreachable_scheduler_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("flexnet.sweep.cluster.TIMEOUT_S", 0.5)
-    with pytest.raises(FlexNetError, match="cannot reach the scheduler tcp://127.0.0.1:9: "):
+    with pytest.raises(FlexNetError, match=r"cannot reach the scheduler tcp://127\.0\.0\.1:9: "):
         compute_there([], "m:f", Store(tmp_path), "", scheduler="tcp://127.0.0.1:9", done=lambda task, problem: None)

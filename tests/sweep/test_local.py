@@ -122,7 +122,7 @@ def test_tables_hold_every_row_and_are_read_back(tmp_path) -> None:
 
 
 def test_what_holds_no_results(tmp_path) -> None:
-    with pytest.raises(FlexNetError, match="holds no results.parquet"):
+    with pytest.raises(FlexNetError, match=r"holds no results\.parquet"):
         read_rows(tmp_path)
     (tmp_path / "results.parquet").write_bytes(b"nothing")
     with pytest.raises(FlexNetError, match="is not a Parquet file"):

@@ -21,8 +21,13 @@ def test_all_combinations(tmp_path) -> None:
     found = asked.combinations()
     assert len(found) == 8
     assert found[0] == {
-        **{"model": "vgg", "servers": 4, "bandwidth": 100.0, "degree": 2, "topology": "topoopt"},
-        **{"budget": 2000, "seed": 1},
+        "model": "vgg",
+        "servers": 4,
+        "bandwidth": 100.0,
+        "degree": 2,
+        "topology": "topoopt",
+        "budget": 2000,
+        "seed": 1,
     }
     assert len({tuple(one.items()) for one in found}) == 8
 
@@ -59,7 +64,7 @@ def test_what_is_wrong_is_told(tmp_path, text, sentence) -> None:
 
 
 def test_a_file_that_is_none(tmp_path) -> None:
-    with pytest.raises(FlexNetError, match="cannot read .*No such file"):
+    with pytest.raises(FlexNetError, match=r"cannot read .*No such file"):
         read_sweep(tmp_path / "missing.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff")
     with pytest.raises(FlexNetError, match="not text in UTF-8"):

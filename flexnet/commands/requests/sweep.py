@@ -125,6 +125,7 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     table = asked.model.get(one["model"], ModelTable())
     batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or 64
     common = asked.search.model_dump(exclude_none=True)
+    common |= {} if table.gpu_memory is None else {"gpu_memory": table.gpu_memory}
     parameters = {name: common.pop(name, None) for name in ("servers_per_leaf", "oversubscription", "ports")}
     files = {}
     if table.mfile is not None:
