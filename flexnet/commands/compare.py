@@ -11,7 +11,6 @@ from flexnet.commands.console.progress import Display
 from flexnet.commands.requests.compare import COMPARE_FLAGS, CompareRequest, compare_request
 from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
-from flexnet.files import make_directory, write_atomically
 
 if TYPE_CHECKING:
     from flexnet.compare.contest import Contest, Standing
@@ -30,6 +29,7 @@ def _compare(ctx: click.Context, /, **_: object) -> int:
     request = compare_request(compare.asked(ctx))
     contenders = request.contenders()
     if request.output is not None:
+        from flexnet.files import make_directory
         from flexnet.report.extra import check_extra
 
         check_extra()
@@ -142,6 +142,7 @@ def _write(
 ) -> None:
     """Write the page and the figures."""
     from flexnet.compare.page import contest_page
+    from flexnet.files import write_atomically
     from flexnet.report.page import render_page
 
     page = render_page(contest_page(contest, _bills(request, contenders), request.terms.prices))

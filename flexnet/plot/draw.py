@@ -5,8 +5,6 @@ from io import BytesIO
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from flexnet.plot.series import Panel, frontier
 
 if TYPE_CHECKING:
@@ -99,6 +97,8 @@ def _lines(axes: "Axes", panel: Panel, x: str, y: str) -> None:
 
 def _cumulative(axes: "Axes", panel: Panel, x: str, y: str) -> None:
     """Share of values at most as large."""
+    import numpy as np
+
     for i, (label, points) in enumerate(panel.series.items()):
         values = np.sort(np.array([value for values in points.values() for value in values]))
         share = np.arange(1, len(values) + 1) / len(values)
@@ -140,6 +140,8 @@ def _speedups(axes: "Axes", panel: Panel, x: str, y: str) -> None:
 
 def _frontier(axes: "Axes", panel: Panel, x: str, y: str) -> None:
     """Points, and a line along those than which none is better in both."""
+    import numpy as np
+
     for i, (label, points) in enumerate(panel.series.items()):
         pairs = np.array([(at, value) for at, values in points.items() for value in values])
         style, colour = _MARKERS[i % len(_MARKERS)], _COLOURS[i % len(_COLOURS)]

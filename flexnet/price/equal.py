@@ -4,10 +4,7 @@ from flexnet.errors import FlexNetError
 from flexnet.price.fabrics import Fabric, Interfaces
 from flexnet.price.table import PriceTable
 
-__all__ = ["READINGS", "TooDearError", "equal_interfaces"]
-
-READINGS = ("cost", "bandwidth", "degree")
-"""What networks that are compared have in common."""
+__all__ = ["TooDearError", "equal_interfaces"]
 
 
 class TooDearError(FlexNetError):

@@ -10,13 +10,11 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.network.build import family_of
 from flexnet.network.topology import Topology
+from flexnet.price import PANELS
 from flexnet.price.bill import Bill
 from flexnet.units import bytes_per_s_to_gbps
 
-__all__ = ["FORMULAS", "PANELS", "Fabric", "Interfaces", "bill_of_topology", "direct", "three_tiers", "two_tiers"]
-
-PANELS = {"patch": "patch_panel_port", "ocs": "ocs_port"}
-"""What joins the fibres of servers that are linked directly: a patch panel, or an optical circuit switch."""
+__all__ = ["FORMULAS", "Fabric", "Interfaces", "bill_of_topology", "direct", "three_tiers", "two_tiers"]
 
 LEAST_LINKED = 2  # interfaces that join more than two servers directly
 

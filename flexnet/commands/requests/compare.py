@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag, switch
@@ -13,9 +13,10 @@ from flexnet.commands.requests.simulate import SIMULATE_FLAGS
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.errors import FlexNetError, counted
 from flexnet.network.topologies import TOPOLOGIES
-from flexnet.price.equal import READINGS, TooDearError
-from flexnet.price.fabrics import PANELS, Fabric, Interfaces
-from flexnet.price.table import read_prices
+from flexnet.price import PANELS, READINGS
+
+if TYPE_CHECKING:  # heavy: only after all flags are read
+    from flexnet.price.fabrics import Fabric
 
 __all__ = ["COMPARE_FLAGS", "CompareRequest", "compare_request"]
 
@@ -112,7 +113,7 @@ class CompareRequest:
     output : Path or None
     """
 
-    fabrics: tuple[Fabric, ...]
+    fabrics: "tuple[Fabric, ...]"
     terms: Terms
     words: tuple[str, ...]
     n_server: int
@@ -137,6 +138,8 @@ class CompareRequest:
         FlexNetError
             If one cannot be wired so, or has no price.
         """
+        from flexnet.price.equal import TooDearError
+
         found: list[Contender | tuple[str, str]] = []
         for fabric in self.fabrics:
             try:
@@ -149,7 +152,7 @@ class CompareRequest:
         """What the networks have in common, how hard they are searched, where prices are from."""
         terms = self.terms
         told = {
-            "cost": f"same cost: ${terms.dollars:,.0f}",
+            "cost": f"same cost: ${terms.dollars:,.0f}" + (f", that of {terms.reference}" if terms.reference else ""),
             "bandwidth": f"same bandwidth: {terms.asked.total_gbps:g} Gbps of a server",
             "degree": f"same degree: {terms.asked} of a server",
         }[terms.same]
@@ -170,6 +173,9 @@ def compare_request(asked: Asked) -> CompareRequest:
     FlexNetError
         If a topology is unknown, flags contradict each other, or prices are missing.
     """
+    from flexnet.price.fabrics import Interfaces
+    from flexnet.price.table import read_prices
+
     values = asked.values
     if asked.model is None and not values["explain"]:
         raise FlexNetError("no model given; use flexnet compare MODEL, or --explain to see prices alone")
@@ -186,14 +192,15 @@ def compare_request(asked: Asked) -> CompareRequest:
     fabrics = tuple(fabric_of(name, n_server, parameters, values["panel"]) for name in names)
     interfaces = Interfaces(values["node_degree"], values["interface_bandwidth"])
     prices = None if values["no_prices"] else read_prices(values["prices"])
-    dollars = values["dollars"] or 0.0
+    dollars, reference = values["dollars"] or 0.0, ""
     if values["same"] == "cost" and not dollars:
         assert prices is not None
         first = fabrics[0]
+        reference = first.name
         dollars = first.bill(Interfaces(first.fixed or interfaces.count, interfaces.gbps)).dollars(prices)
     return CompareRequest(
         fabrics=fabrics,
-        terms=Terms(interfaces, values["same"], prices, dollars),
+        terms=Terms(interfaces, values["same"], prices, dollars, reference),
         words=() if asked.model is None else _words(asked),
         n_server=n_server,
         draws=values["draws"],

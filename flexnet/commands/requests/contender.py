@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import parse_search
 from flexnet.errors import FlexNetError, did_you_mean, one_of
-from flexnet.network.family import TopologyFamily
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
-from flexnet.price.equal import equal_interfaces
-from flexnet.price.fabrics import Fabric, Interfaces
-from flexnet.price.table import PriceTable
+
+if TYPE_CHECKING:  # heavy: only after all flags are read
+    from flexnet.network.family import TopologyFamily
+    from flexnet.price.fabrics import Fabric, Interfaces
+    from flexnet.price.table import PriceTable
 
 __all__ = ["Contender", "Terms", "fabric_of"]
 
@@ -28,17 +29,20 @@ class Terms:
     asked : Interfaces
         Of a server, where the network leaves them free.
     same : str
-        One of `flexnet.price.equal.READINGS`.
+        One of `flexnet.price.READINGS`.
     prices : PriceTable or None
         None: networks are compared without prices.
     dollars : float
         The money, for ``cost``.
+    reference : str
+        The network whose price is the money, which has what is asked; none if empty.
     """
 
-    asked: Interfaces
+    asked: "Interfaces"
     same: str
-    prices: PriceTable | None
+    prices: "PriceTable | None"
     dollars: float = 0.0
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,13 @@ class Contender:
         None where they are not known.
     """
 
-    fabric: Fabric
-    interfaces: Interfaces
+    fabric: "Fabric"
+    interfaces: "Interfaces"
     dollars: float | None
     watts: float | None
 
     @classmethod
-    def of(cls, fabric: Fabric, terms: Terms) -> "Contender":
+    def of(cls, fabric: "Fabric", terms: Terms) -> "Contender":
         """The network that has with others in common what ``terms`` say, and its price.
 
         Raises
@@ -70,7 +74,14 @@ class Contender:
         FlexNetError
             If a speed has no price, or the network cannot be so.
         """
-        interfaces = equal_interfaces(fabric, terms.asked, terms.same, terms.prices, terms.dollars)
+        from flexnet.price.equal import equal_interfaces
+        from flexnet.price.fabrics import Interfaces
+
+        if fabric.name == terms.reference:
+            interfaces = Interfaces(fabric.fixed or terms.asked.count, terms.asked.gbps)
+            fabric.check(interfaces)
+        else:
+            interfaces = equal_interfaces(fabric, terms.asked, terms.same, terms.prices, terms.dollars)
         if terms.prices is None:
             return cls(fabric, interfaces, None, None)
         try:
@@ -80,7 +91,7 @@ class Contender:
             raise FlexNetError(f"{fabric.name} with {interfaces} a server: {error}") from None
 
     @property
-    def spread_over(self) -> TopologyFamily | None:
+    def spread_over(self) -> "TopologyFamily | None":
         """The family, if its switches spread flows over equal paths, which no search prices."""
         family = None if self.fabric.drawing is not None else TOPOLOGIES[self.fabric.name]
         return family.make(**self.fabric.parameters) if family is not None and family.spreads_flows else None
@@ -128,7 +139,7 @@ def _without(words: Sequence[str], flag: str) -> list[str]:
     return [*words[:at], *words[at + 2 :]]
 
 
-def fabric_of(name: str, n_server: int | None, parameters: Mapping[str, Any], panel: str) -> Fabric:
+def fabric_of(name: str, n_server: int | None, parameters: Mapping[str, Any], panel: str) -> "Fabric":
     """What a network is bought as.
 
     Parameters
@@ -140,13 +151,15 @@ def fabric_of(name: str, n_server: int | None, parameters: Mapping[str, Any], pa
     parameters : Mapping
         Of topology families; those that this one has are taken.
     panel : str
-        A name in `flexnet.price.fabrics.PANELS`.
+        A name in `flexnet.price.PANELS`.
 
     Raises
     ------
     FlexNetError
         If there is no such topology, or a drawing cannot be read or has another number of servers.
     """
+    from flexnet.price.fabrics import Fabric
+
     if Path(name).suffix.lower() in DRAWINGS:
         from flexnet.network.graph_file import read_topology
 

@@ -11,12 +11,7 @@ from flexnet.commands.requests.flags import Flag
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.commands.requests.types import FilePath, Name, Whole
 from flexnet.errors import FlexNetError
-from flexnet.files import sha256_of
 from flexnet.network.topologies import DRAWINGS
-from flexnet.price.equal import TooDearError
-from flexnet.price.fabrics import Interfaces, direct
-from flexnet.price.table import read_prices
-from flexnet.sweep.extra import check_extra
 
 if TYPE_CHECKING:
     from flexnet.sweep.sweep_file import SweepFile
@@ -94,6 +89,8 @@ def sweep_request(words: Sequence[str], values: dict[str, Any]) -> SweepRequest:
     if len(words) != 1:
         what = f"unexpected argument {words[1]!r}" if words else "no file given"
         raise FlexNetError(f"{what}; use flexnet sweep FILE.toml")
+    from flexnet.sweep.extra import check_extra
+
     check_extra("pydantic", "pyarrow")
     from flexnet.sweep.sweep_file import read_sweep
 
@@ -149,6 +146,8 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
 
 
 def _hash(path: str) -> str:
+    from flexnet.files import sha256_of
+
     try:
         return sha256_of(Path(path))
     except OSError as error:
@@ -165,6 +164,9 @@ def contender_of(point: dict[str, Any]) -> Contender:
     FlexNetError
         If it cannot be, or a speed has no price.
     """
+    from flexnet.price.fabrics import Interfaces, direct
+    from flexnet.price.table import read_prices
+
     drawn = point["files"].get("drawing", point["topology"])
     fabric = fabric_of(drawn, point["servers"], point["parameters"], point["panel"])
     prices = read_prices(Path(file) if (file := point["files"].get("prices")) else None) if point["priced"] else None
@@ -184,6 +186,8 @@ def search_of(point: dict[str, Any]) -> tuple[Contender, SearchRequest | None] |
     FlexNetError
         If the point contradicts itself.
     """
+    from flexnet.price.equal import TooDearError
+
     try:
         contender = contender_of(point)
     except TooDearError as answer:
