@@ -92,7 +92,7 @@ def _most(fabric: Fabric, gbps: float, prices: PriceTable, dollars: float) -> In
     least = _least(fabric)
     each = fabric.bill(Interfaces(1, gbps)).dollars(prices) if fabric.fixed is None else 0.0
     most = least if fabric.fixed is not None or each == 0 else int(dollars / each * (1 + 1e-12))
-    most = most if fabric.switched else min(most, max(fabric.n_server - 1, 1))
+    most = most if fabric.switched else min(most, fabric.n_server)
     while most >= least and fabric.bill(Interfaces(most, gbps)).dollars(prices) > dollars * (1 + 1e-12):
         most -= 1
     return Interfaces(most, gbps) if most >= least else None
