@@ -83,7 +83,7 @@ class Standing:
         told["spread"] = "" if spread is None else f"{s_to_ms(spread[0]):.2f}-{s_to_ms(spread[1]):.2f}"
         told["gap"] = "" if one.bound is None else f"{one.seconds / one.bound:.2f}x"
         told["bytes"] = f"{sum(one.found.plan.traffic) / 1e9:.2f}"
-        told["tax"] = f"{one.replay.bandwidth_tax:.2f}"
+        told["tax"] = f"{one.bandwidth_tax:.2f}"
         told["hops"] = f"{one.mean_hops:.2f}"
         told["time_dollars"] = "" if product is None else f"{product:,.0f}"
         return told

@@ -38,8 +38,12 @@ class Measured:
     Parameters
     ----------
     found : Found
-    replay : Replay
-        Of the plan on the network that is measured; of the draw with the median time, where paths are drawn.
+    seconds : float
+        Iteration time of the plan there; of the draw with the median time, where paths are drawn.
+    compute : float
+        Computing time of the server that computes longest, seconds.
+    bandwidth_tax : float
+        See `flexnet.simulate.replay_report.Replay`.
     start_seconds : float
         Iteration time of the start there.
     hops : int64 (n_pair,)
@@ -47,14 +51,16 @@ class Measured:
     """
 
     found: Found
-    replay: Replay
+    seconds: float
+    compute: float
+    bandwidth_tax: float
     start_seconds: float
     hops: npt.NDArray[np.int64]
 
     @property
-    def seconds(self) -> float:
-        """Iteration time."""
-        return self.replay.seconds
+    def exposed(self) -> float:
+        """Time the server that computes longest does not, seconds."""
+        return max(self.seconds - self.compute, 0.0)
 
     @property
     def bound(self) -> float | None:
@@ -68,7 +74,7 @@ class Measured:
 
     def figures(self) -> dict[str, Any]:
         """All figures as JSON can hold them; times in ms."""
-        found, replayed, bound = self.found, self.replay, self.bound
+        found, bound = self.found, self.bound
         allreduce, model_parallel = found.plan.traffic
         longest = int(self.hops.max(initial=0))
         return {
@@ -76,11 +82,11 @@ class Measured:
             "initial_ms": s_to_ms(self.start_seconds),
             "lower_bound_ms": None if bound is None else s_to_ms(bound),
             "gap": None if bound is None else self.seconds / bound,
-            "compute_ms": s_to_ms(replayed.compute),
-            "exposed_ms": s_to_ms(replayed.exposed),
+            "compute_ms": s_to_ms(self.compute),
+            "exposed_ms": s_to_ms(self.exposed),
             "bytes_allreduce": float(allreduce),
             "bytes_model_parallel": float(model_parallel),
-            "bandwidth_tax": replayed.bandwidth_tax,
+            "bandwidth_tax": self.bandwidth_tax,
             "mean_hops": self.mean_hops,
             "pairs_by_hops": np.bincount(self.hops, minlength=longest + 1).tolist(),
             "memory_gb": found.plan.memory / 1e9,
@@ -122,15 +128,17 @@ def measure(
     found = ready.found(run(ready, ready.state, observe=observe))
     if spread_over is None:
         network = found.plan.network
-        return Measured(found, replay(found.plan.task_graph(), network), found.start_seconds, _routed_hops(network))
+        once = replay(found.plan.task_graph(), network)
+        hops = _routed_hops(network)
+        return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops)
     cluster = problem.cluster
     topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
     fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)
     begin = _median(found.start.task_graph(), fabric, settings.seed)
     best = _median(found.plan.task_graph(), fabric, settings.seed)
     ptr, _, link_to = adjacency(topology.links)
-    hops = hops_to_servers(ptr, link_to, cluster.n_server)[:, : cluster.n_server]
-    return Measured(found, best, begin.seconds, _of_pairs(hops.astype(np.int64)))
+    hops = _of_pairs(hops_to_servers(ptr, link_to, cluster.n_server)[:, : cluster.n_server].astype(np.int64))
+    return Measured(found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, hops)
 
 
 def _median(graph: TaskGraph, fabric: Fabric, seed: int) -> Replay:

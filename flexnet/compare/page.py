@@ -1,5 +1,7 @@
 """The page of a comparison."""
 
+from collections.abc import Sequence
+
 from flexnet.compare.contest import Contest, Standing
 from flexnet.price.bill import Bill
 from flexnet.price.table import PriceTable
@@ -37,8 +39,14 @@ def contest_page(contest: Contest, bills: dict[str, Bill], prices: PriceTable | 
         if priced:
             best = min(priced, key=lambda one: one.dollar_seconds or 0.0)
             facts.append(Fact("Least time x dollars", f"{best.dollar_seconds:,.0f} $ s", best.name))
-    verdict = "; ".join(contest.verdict())
-    return Page("flexnet compare", contest.title, f"{contest.terms[0]}. {verdict}.", tuple(facts), tuple(sections))
+    subtitle = _sentence(contest.terms[:1]) + " " + _sentence(contest.verdict())
+    return Page("flexnet compare", contest.title, subtitle, tuple(facts), tuple(sections))
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    """Parts of one, which begins with a capital."""
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _table(contest: Contest) -> Section:
@@ -56,8 +64,7 @@ def _table(contest: Contest) -> Section:
         "over bytes they have to send. Hops: links between two servers, on the mean. Spread: of several draws of a "
         "network that chance wires, the median of which is shown."
     )
-    lead = "; ".join(contest.terms) + "."
-    return Section("table", "The networks", lead, (table, *remarks, explained))
+    return Section("table", "The networks", _sentence(contest.terms), (table, *remarks, explained))
 
 
 def _times(running: list[Standing]) -> Section:
@@ -67,8 +74,8 @@ def _times(running: list[Standing]) -> Section:
             one.name,
             ms_text(one.median.seconds),
             (
-                Part(one.median.replay.compute / widest, _COMPUTE, f"compute {ms_text(one.median.replay.compute)}"),
-                Part(one.median.replay.exposed / widest, _EXPOSED, f"exposed {ms_text(one.median.replay.exposed)}"),
+                Part(one.median.compute / widest, _COMPUTE, f"compute {ms_text(one.median.compute)}"),
+                Part(one.median.exposed / widest, _EXPOSED, f"exposed {ms_text(one.median.exposed)}"),
             ),
         )
         for one in running

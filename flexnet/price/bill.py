@@ -67,10 +67,9 @@ class Bill:
             each = prices.price(part, gbps)
             at = f"{prices.fiber_m:g} m at ${each:g}" if part == "fiber_per_m" else f"${each:,.0f}"
             name = "fibre" if part == "fiber_per_m" else PARTS[part]
-            sum_ = _sum(prices, part, gbps, count)
-            lines.append(
-                f"{count:>10,} {name + ('' if count == 1 else 's'):<18} {gbps:>5g} Gbps x {at:<16} ${sum_:>14,.0f}"
-            )
+            name += "" if count == 1 else "s"
+            dollars = f"${_sum(prices, part, gbps, count):,.0f}"
+            lines.append(f"{count:>10,} {name:<18} {gbps:>5g} Gbps x {at:<16} {dollars:>13}")
         return lines
 
 

@@ -76,9 +76,7 @@ def _same_cost(fabric: Fabric, asked: Interfaces, prices: PriceTable, dollars: f
     able = [one for speed in speeds if (one := _most(fabric, speed, prices, dollars)) is not None]
     if not able:
         least = min(fabric.bill(Interfaces(_least(fabric), speed)).dollars(prices) for speed in speeds)
-        raise TooDearError(
-            f"{fabric.name} costs at least ${least:,.0f} for {fabric.n_server} servers; there are ${dollars:,.0f}"
-        )
+        raise TooDearError(f"costs at least ${least:,.0f} for {fabric.n_server} servers; there are ${dollars:,.0f}")
     return min(able, key=lambda one: (-one.total_gbps, fabric.bill(one).dollars(prices), one.count))
 
 
