@@ -15,7 +15,7 @@ from flexnet.commands.requests.model_command import ModelCommand, model_argument
 if TYPE_CHECKING:
     from flexnet.compare.contest import Contest, Standing
     from flexnet.compare.measure import Measured
-    from flexnet.price.bill import Bill
+    from flexnet.prices.bill import Bill
 
 __all__ = ["compare"]
 

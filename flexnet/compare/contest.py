@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexnet.compare.measure import Measured
-from flexnet.price.fabrics import Interfaces
+from flexnet.prices.fabrics import Interfaces
 from flexnet.units import s_to_ms
 
 __all__ = ["COLUMNS", "Contest", "Standing"]
@@ -24,6 +24,8 @@ COLUMNS = {
     "time_dollars": "$ x s",
 }
 """Columns of the table and their headings; ``watts`` only where they are known."""
+
+TOLD_RATIO = 1.005  # of times; what is nearer is as fast
 
 _LEFT = ("network", "interfaces")
 
@@ -168,8 +170,8 @@ class Contest:
 def _ahead(running: Sequence[Standing]) -> str:
     if len(running) < 2:
         return ""
-    ratio = running[1].median.seconds / running[0].median.seconds
-    return f", {ratio:.2f}x faster than {running[1].name}"
+    ratio, name = running[1].median.seconds / running[0].median.seconds, running[1].name
+    return f", {ratio:.2f}x faster than {name}" if ratio >= TOLD_RATIO else f", and {name} as fast"
 
 
 def _padded(told: Mapping[str, str], widths: Mapping[str, int]) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from flexnet.compare.contest import Contest, Standing
-from flexnet.price.bill import Bill
-from flexnet.price.table import PriceTable
+from flexnet.prices.bill import Bill
+from flexnet.prices.table import PriceTable
 from flexnet.report.page import Bar, BarChart, Block, Code, Fact, Page, Part, Row, Section, Table, Text
 from flexnet.units import ms_text, s_to_ms
 

@@ -4,5 +4,5 @@
 that none is computed again, `local` computes them in processes of this machine and `cluster` on one of Dask's, and
 `worker` is what runs there.  A point is JSON and its row is JSON: what a point means, and how its row comes about, is
 the business of a function that is named to the worker.  May import `flexnet.files`, `flexnet.errors` and
-`flexnet.price`.
+`flexnet.prices`.
 """

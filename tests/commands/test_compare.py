@@ -10,7 +10,7 @@ import pytest
 from command_lines import environment
 
 from flexnet.__main__ import main
-from flexnet.price.table import PARTS
+from flexnet.prices.table import PARTS
 
 SMALL = ("alexnet", "--batch-size", "64", "--nsimnode", "4", "--node-degree", "2", "--search-budget", "2")
 

@@ -15,8 +15,8 @@ from flexnet.network.topologies.leafspine import LeafSpine
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED
-from flexnet.price.fabrics import Fabric, Interfaces
-from flexnet.price.table import read_prices
+from flexnet.prices.fabrics import Fabric, Interfaces
+from flexnet.prices.table import read_prices
 from flexnet.report.page import render_page
 from flexnet.search.settings import Settings
 

@@ -13,10 +13,10 @@ from flexnet.commands.requests.simulate import SIMULATE_FLAGS
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.errors import FlexNetError, counted
 from flexnet.network.topologies import TOPOLOGIES
-from flexnet.price import PANELS, READINGS
+from flexnet.prices import PANELS, READINGS
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
-    from flexnet.price.fabrics import Fabric
+    from flexnet.prices.fabrics import Fabric
 
 __all__ = ["COMPARE_FLAGS", "CompareRequest", "compare_request"]
 
@@ -138,7 +138,7 @@ class CompareRequest:
         FlexNetError
             If one cannot be wired so, or has no price.
         """
-        from flexnet.price.equal import TooDearError
+        from flexnet.prices.equal import TooDearError
 
         found: list[Contender | tuple[str, str]] = []
         for fabric in self.fabrics:
@@ -173,8 +173,8 @@ def compare_request(asked: Asked) -> CompareRequest:
     FlexNetError
         If a topology is unknown, flags contradict each other, or prices are missing.
     """
-    from flexnet.price.fabrics import Interfaces
-    from flexnet.price.table import read_prices
+    from flexnet.prices.fabrics import Interfaces
+    from flexnet.prices.table import read_prices
 
     values = asked.values
     if asked.model is None and not values["explain"]:

@@ -12,8 +12,8 @@ from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.network.family import TopologyFamily
-    from flexnet.price.fabrics import Fabric, Interfaces
-    from flexnet.price.table import PriceTable
+    from flexnet.prices.fabrics import Fabric, Interfaces
+    from flexnet.prices.table import PriceTable
 
 __all__ = ["Contender", "Terms", "fabric_of"]
 
@@ -29,7 +29,7 @@ class Terms:
     asked : Interfaces
         Of a server, where the network leaves them free.
     same : str
-        One of `flexnet.price.READINGS`.
+        One of `flexnet.prices.READINGS`.
     prices : PriceTable or None
         None: networks are compared without prices.
     dollars : float
@@ -74,8 +74,8 @@ class Contender:
         FlexNetError
             If a speed has no price, or the network cannot be so.
         """
-        from flexnet.price.equal import equal_interfaces
-        from flexnet.price.fabrics import Interfaces
+        from flexnet.prices.equal import equal_interfaces
+        from flexnet.prices.fabrics import Interfaces
 
         if fabric.name == terms.reference:
             interfaces = Interfaces(fabric.fixed or terms.asked.count, terms.asked.gbps)
@@ -151,14 +151,14 @@ def fabric_of(name: str, n_server: int | None, parameters: Mapping[str, Any], pa
     parameters : Mapping
         Of topology families; those that this one has are taken.
     panel : str
-        A name in `flexnet.price.PANELS`.
+        A name in `flexnet.prices.PANELS`.
 
     Raises
     ------
     FlexNetError
         If there is no such topology, or a drawing cannot be read or has another number of servers.
     """
-    from flexnet.price.fabrics import Fabric
+    from flexnet.prices.fabrics import Fabric
 
     if Path(name).suffix.lower() in DRAWINGS:
         from flexnet.network.graph_file import read_topology

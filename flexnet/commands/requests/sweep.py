@@ -164,8 +164,8 @@ def contender_of(point: dict[str, Any]) -> Contender:
     FlexNetError
         If it cannot be, or a speed has no price.
     """
-    from flexnet.price.fabrics import Interfaces, direct
-    from flexnet.price.table import read_prices
+    from flexnet.prices.fabrics import Interfaces, direct
+    from flexnet.prices.table import read_prices
 
     drawn = point["files"].get("drawing", point["topology"])
     fabric = fabric_of(drawn, point["servers"], point["parameters"], point["panel"])
@@ -186,7 +186,7 @@ def search_of(point: dict[str, Any]) -> tuple[Contender, SearchRequest | None] |
     FlexNetError
         If the point contradicts itself.
     """
-    from flexnet.price.equal import TooDearError
+    from flexnet.prices.equal import TooDearError
 
     try:
         contender = contender_of(point)

@@ -10,8 +10,8 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.network.build import family_of
 from flexnet.network.topology import Topology
-from flexnet.price import PANELS
-from flexnet.price.bill import Bill
+from flexnet.prices import PANELS
+from flexnet.prices.bill import Bill
 from flexnet.units import bytes_per_s_to_gbps
 
 __all__ = ["FORMULAS", "Fabric", "Interfaces", "bill_of_topology", "direct", "three_tiers", "two_tiers"]

@@ -12,4 +12,4 @@ PANELS = {"patch": "patch_panel_port", "ocs": "ocs_port"}
 """What joins the fibres of servers that are linked directly: a patch panel, or an optical circuit switch."""
 
 READINGS = ("cost", "bandwidth", "degree")
-"""What networks that are compared have in common; see `flexnet.price.equal`."""
+"""What networks that are compared have in common; see `flexnet.prices.equal`."""

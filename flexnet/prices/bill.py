@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flexnet.price.table import PARTS, PriceTable
+from flexnet.prices.table import PARTS, PriceTable
 
 __all__ = ["Bill"]
 
@@ -16,11 +16,11 @@ class Bill:
     Parameters
     ----------
     counts : Mapping[(str, float), int]
-        How many of a component, one of `flexnet.price.table.PARTS`, at a speed in Gbps; fibres, not their metres.
+        How many of a component, one of `flexnet.prices.table.PARTS`, at a speed in Gbps; fibres, not their metres.
 
     Examples
     --------
-    >>> from flexnet.price.table import read_prices
+    >>> from flexnet.prices.table import read_prices
     >>> two = Bill({("nic", 100.0): 2, ("fiber_per_m", 100.0): 1})
     >>> two.dollars(read_prices())
     1468.0

@@ -7,9 +7,9 @@ import pytest
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies.leafspine import leaf_spine
-from flexnet.price.equal import TooDearError, equal_interfaces
-from flexnet.price.fabrics import Fabric, Interfaces, bill_of_topology, direct
-from flexnet.price.table import PARTS, read_prices
+from flexnet.prices.equal import TooDearError, equal_interfaces
+from flexnet.prices.fabrics import Fabric, Interfaces, bill_of_topology, direct
+from flexnet.prices.table import PARTS, read_prices
 
 PRICES = read_prices()
 

@@ -1,8 +1,8 @@
 """Different networks with the same money, the same bandwidth, or the same interfaces of a server."""
 
 from flexnet.errors import FlexNetError
-from flexnet.price.fabrics import Fabric, Interfaces
-from flexnet.price.table import PriceTable
+from flexnet.prices.fabrics import Fabric, Interfaces
+from flexnet.prices.table import PriceTable
 
 __all__ = ["TooDearError", "equal_interfaces"]
 
@@ -42,7 +42,7 @@ def equal_interfaces(
 
     Examples
     --------
-    >>> from flexnet.price.table import read_prices
+    >>> from flexnet.prices.table import read_prices
     >>> prices, asked = read_prices(), Interfaces(8, 100.0)
     >>> money = Fabric("topoopt", 128).bill(asked).dollars(prices)
     >>> print(equal_interfaces(Fabric("fattree", 128), asked, "cost", prices, money))
