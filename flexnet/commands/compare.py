@@ -8,11 +8,14 @@ import click
 
 from flexnet.commands.console.printing import say
 from flexnet.commands.console.progress import Display
+from flexnet.commands.console.signals import interruptible
 from flexnet.commands.requests.compare import COMPARE_FLAGS, CompareRequest, compare_request
 from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
+from flexnet.errors import FlexNetError
 
 if TYPE_CHECKING:
+    from flexnet.commands.console.signals import Interruption
     from flexnet.compare.contest import Contest, Standing
     from flexnet.compare.measure import Measured
     from flexnet.prices.bill import Bill
@@ -34,9 +37,12 @@ def _compare(ctx: click.Context, /, **_: object) -> int:
 
         check_extra()
         make_directory(request.output)
+        if (request.output / "run.json").exists():
+            raise FlexNetError(f"{request.output} holds a search, whose report.html stays; name another directory")
     if request.explain and not request.as_json:
         _explain(request, contenders)
-    contest = _held(request, contenders) if request.words else None
+    with interruptible() as stop:
+        contest = _held(request, contenders, stop) if request.words else None
     if request.as_json:
         say(_document(request, contenders, contest).decode())
     elif contest is not None:
@@ -44,7 +50,7 @@ def _compare(ctx: click.Context, /, **_: object) -> int:
             say(line)
     if contest is not None and request.output is not None:
         _write(request.output, request, contenders, contest)
-    return 0
+    return stop.status if stop() else 0
 
 
 compare = ModelCommand("compare", params=[model_argument(), *COMPARE_FLAGS], callback=_compare, help=_compare.__doc__)
@@ -64,25 +70,28 @@ def _explain(request: CompareRequest, contenders: list[Contender | tuple[str, st
     say(f"prices: {prices.source or prices.name}")
 
 
-def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]) -> "Contest":
-    """Search every network as often as it is drawn."""
+def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]], stop: "Interruption") -> "Contest":
+    """Search every network as often as it is drawn; once stopped, none that is not searched to the end counts."""
     from flexnet.commands.runs.measured import measured_of
-    from flexnet.compare.contest import Contest
+    from flexnet.compare.contest import Contest, Standing
 
-    buyable = [one for one in contenders if isinstance(one, Contender)]
-    searches = {
-        id(one): [one.request(request.words, request.seed + i) for i in range(request.draws_of(one))] for one in buyable
-    }  # all are checked before the first begins
-    total, began, done = sum(map(len, searches.values())), time.monotonic(), 0
+    searches = [  # all are checked before the first begins
+        [] if isinstance(one, tuple) else one.searches(request.words, request.seed, request.draws_of(one))
+        for one in contenders
+    ]
+    total, began, done = sum(map(len, searches)), time.monotonic(), 0
     display = Display(total)
     standings = list["Standing"]()
-    for one in contenders:
+    for one, draws in zip(contenders, searches, strict=True):
         if isinstance(one, tuple):
-            standings.append(_standing_of(one, []))
+            standings.append(Standing(one[0], None, remark=one[1]))
             continue
         measured = list["Measured"]()
-        for search in searches[id(one)]:
-            measured.append(measured_of(search, one))
+        for search in draws:
+            found = None if stop() else measured_of(search, one, stop)
+            if found is None or stop():
+                break
+            measured.append(found)
             done += 1
             if not request.as_json:
                 left = (time.monotonic() - began) / done * (total - done)
@@ -92,24 +101,17 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
     return Contest(request.title, request.sentences(), tuple(standings))
 
 
-def _standing_of(
-    one: Contender | tuple[str, str], measured: "list[Measured]", request: CompareRequest | None = None
-) -> "Standing":
+def _standing_of(one: Contender, measured: "list[Measured]", request: CompareRequest) -> "Standing":
     from flexnet.compare.contest import Standing
 
-    if isinstance(one, tuple):
-        return Standing(one[0], None, remark=one[1])
-    assert request is not None
+    name, n_draw = one.fabric.name, request.draws_of(one)
+    stopped = f"stopped after {len(measured)} of {n_draw} searches" if len(measured) < n_draw else ""
+    remark = "; ".join(filter(None, (one.remark, stopped)))
+    if not measured:
+        return Standing(name, one.interfaces, (), one.dollars, one.watts, remark)
     median = sorted(range(len(measured)), key=lambda i: measured[i].seconds)[len(measured) // 2]
-    return Standing(
-        one.fabric.name,
-        one.interfaces,
-        tuple(measured),
-        one.dollars,
-        one.watts,
-        one.remark,
-        one.words(request.words, request.seed + median),
-    )
+    arguments = one.words(request.words, request.seed + median)
+    return Standing(name, one.interfaces, tuple(measured), one.dollars, one.watts, remark, arguments)
 
 
 def _bills(request: CompareRequest, contenders: list[Contender | tuple[str, str]]) -> "dict[str, Bill]":

@@ -43,6 +43,10 @@ def _sweep(words: tuple[str, ...], **values: Any) -> int:
         for key, task in tasks.items():
             say(f"{'done' if store.has(key) else '    '}  {_name(task)}")
         return 0
+    if request.scheduler is not None and waiting:
+        from flexnet.sweep.cluster import check_scheduler
+
+        check_scheduler(request.scheduler)
     with one_writer(request.output):
         token = store.open()
         failed = _computed(request, waiting, store, token) if waiting else []

@@ -104,6 +104,7 @@ def measure(
     *,
     spread_over: TopologyFamily | None = None,
     observe: Callable[[Progress, State, Info], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Measured:
     """Search a network, and replay what was found.
 
@@ -118,6 +119,8 @@ def measure(
         topology of the settings, an ideal switch, and runs there, as TopoOpt's fat-trees do.
     observe : callable, optional
         Called after every proposal.
+    stop : callable
+        Asked after every proposal whether to end the search there.
 
     Raises
     ------
@@ -125,7 +128,7 @@ def measure(
         As `flexnet.search.find.find_plan`.
     """
     ready = prepare(problem, settings, start)
-    found = ready.found(run(ready, ready.state, observe=observe))
+    found = ready.found(run(ready, ready.state, observe=observe, stop=stop))
     if spread_over is None:
         network = found.plan.network
         once = replay(found.plan.task_graph(), network)

@@ -9,9 +9,21 @@ from flexnet.sweep.store import Store
 from flexnet.sweep.task import Done, Task, accept
 from flexnet.sweep.worker import compute
 
-__all__ = ["compute_there"]
+__all__ = ["check_scheduler", "compute_there"]
 
 TIMEOUT_S = 10.0
+
+
+def check_scheduler(scheduler: str) -> None:
+    """Refuse a scheduler that cannot be reached.
+
+    Raises
+    ------
+    FlexNetError
+        With the reason.
+    """
+    check_extra("distributed")
+    _client(scheduler).close()
 
 
 def compute_there(tasks: Sequence[Task], work: str, store: Store, token: str, *, scheduler: str, done: Done) -> None:
@@ -33,7 +45,6 @@ def compute_there(tasks: Sequence[Task], work: str, store: Store, token: str, *,
     FlexNetError
         If it cannot be reached, or its workers have no flexnet.
     """
-    check_extra("distributed")
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 

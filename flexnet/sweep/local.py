@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-import flexnet
 from flexnet.sweep.store import Store
 from flexnet.sweep.task import Done, Task, accept
 
@@ -78,7 +77,7 @@ def compute_here(
 
 
 def _worker(work: str) -> "subprocess.Popen[str]":
-    paths = [str(Path(flexnet.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-m", "flexnet.sweep.worker", work],
         stdin=subprocess.PIPE,

@@ -7,7 +7,7 @@ import sys
 import networkx as nx
 import orjson
 import pytest
-from command_lines import environment
+from command_lines import environment, flexnet_interrupted
 
 from flexnet.__main__ import main
 from flexnet.prices.table import PARTS
@@ -62,7 +62,6 @@ def test_the_same_money_for_every_network(capsys, tmp_path) -> None:
     assert run["best_ms"] == pytest.approx(found["topoopt"]["iteration_ms"], rel=1e-12)
 
 
-@pytest.mark.compiled
 def test_a_drawing_among_others(capsys, tmp_path) -> None:
     drawing = tmp_path / "ring.graphml"
     graph = nx.cycle_graph(4)
@@ -76,6 +75,17 @@ def test_a_drawing_among_others(capsys, tmp_path) -> None:
     mine = orjson.loads(out)["networks"][1]
     assert mine["remark"] == "taken as it is drawn, whatever the others have"
     assert mine["dollars"] == 4 * 2 * 1008
+
+
+@pytest.mark.compiled
+def test_stopped_it_tells_what_was_searched_to_the_end(tmp_path) -> None:
+    words = (*SMALL[:-2], "--time", "1", "--topology", "fattree,topoopt,random", "--same", "degree")
+    status, out, _ = flexnet_interrupted("compare", *words, cwd=tmp_path, after="1 of 5: fattree searched")
+    assert status == 130
+    lines = out.splitlines()
+    assert any(line.startswith("fattree") and "$" not in line for line in lines)
+    assert "random: stopped after 0 of 3 searches" in lines
+    assert lines[-1].startswith("fastest fattree, ")
 
 
 def test_prices_as_json(capsys) -> None:
@@ -107,6 +117,13 @@ def test_what_is_refused(capsys, words, sentence) -> None:
     status, out, err = compare(capsys, *words)
     assert (status, out) == (2, "")
     assert err.startswith("flexnet: error: ") and sentence in err and err.count("\n") == 1
+
+
+def test_the_report_of_a_search_is_not_replaced(capsys, tmp_path) -> None:
+    (tmp_path / "run.json").touch()
+    status, _, err = compare(capsys, *SMALL, "-o", str(tmp_path))
+    assert status == 2
+    assert f"{tmp_path} holds a search, whose report.html stays; name another directory" in err
 
 
 def test_a_price_file_without_a_speed_is_refused(capsys, tmp_path) -> None:

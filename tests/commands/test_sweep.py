@@ -9,6 +9,7 @@ import pytest
 from command_lines import ROOT, environment
 
 from flexnet.__main__ import main
+from flexnet.commands.requests.sweep import sweep_request
 from flexnet.sweep.store import read_rows
 
 PRICES = """
@@ -74,6 +75,21 @@ def test_prices_alone(run, written, tmp_path) -> None:
         "wrote cost.svg: 8 rows in 2 panels\n",
     )
     assert (tmp_path / "cost.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_what_the_money_does_not_buy_is_a_result(run, written, tmp_path) -> None:
+    from flexnet.commands.runs.point import row_of
+
+    dear = PRICES.replace("bandwidths = [100, 200]", "bandwidths = [100]\nsame = 'cost'").replace('"topoopt", ', "")
+    assert run("sweep", written(dear), "--jobs", "1")[0] == 0
+    rows = read_rows(tmp_path / "sweep")
+    found = {(row["topology"], row["servers"]): row for row in rows}
+    assert found["fc", 128]["dollars"] is None
+    assert found["fc", 128]["remark"].startswith("costs at least $")
+    assert found["fattree", 128]["dollars"] == 128 * 5521
+    asked = sweep_request(["sweep.toml"], {"scheduler": None, "jobs": 1, "output": None, "retries": 0, "plan": None})
+    again = [row_of(point) for point in asked.points]
+    assert [row.get("dollars") for row in again] == [row["dollars"] for row in rows]
 
 
 @pytest.mark.compiled

@@ -11,7 +11,7 @@ from command_lines import ROOT, environment
 from dask_cluster import dask_cluster
 
 from flexnet.errors import FlexNetError
-from flexnet.sweep.cluster import compute_there
+from flexnet.sweep.cluster import check_scheduler
 from flexnet.sweep.store import Store
 
 SWEEP = """
@@ -85,7 +85,7 @@ def test_points_go_on_without_a_client_and_are_not_computed_again(tmp_path) -> N
     assert computed(tmp_path) == list(range(6))
 
 
-def test_an_unreachable_scheduler_is_told(tmp_path, monkeypatch) -> None:
+def test_an_unreachable_scheduler_is_told(monkeypatch) -> None:
     monkeypatch.setattr("flexnet.sweep.cluster.TIMEOUT_S", 0.5)
     with pytest.raises(FlexNetError, match=r"cannot reach the scheduler tcp://127\.0\.0\.1:9: "):
-        compute_there([], "m:f", Store(tmp_path), "", scheduler="tcp://127.0.0.1:9", done=lambda task, problem: None)
+        check_scheduler("tcp://127.0.0.1:9")

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import orjson
 import pytest
 from command_lines import ROOT, environment
 from stand_in import WORK, points
@@ -15,6 +16,7 @@ from flexnet.errors import FlexNetError
 from flexnet.sweep.local import compute_here
 from flexnet.sweep.store import Store, key_of, read_rows
 from flexnet.sweep.task import Task
+from flexnet.sweep.worker import compute as compute_point
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +81,7 @@ from stand_in import WORK, points
 from flexnet.sweep.local import compute_here
 from flexnet.sweep.store import Store, key_of
 from flexnet.sweep.task import Task
+from flexnet.sweep.worker import compute as compute_point
 store = Store(Path(sys.argv[1]) / "store")
 token = store.open()
 tasks = [Task(key_of(point), point) for point in points(8, 0.3, Path(sys.argv[1]) / "log")]
@@ -132,3 +135,15 @@ def test_what_holds_no_results(tmp_path) -> None:
         read_rows(tmp_path / "results.csv")
     with pytest.raises(FlexNetError, match="cannot read"):
         read_rows(tmp_path / "nothing.csv")
+
+
+def test_a_worker_answers_in_json_and_looks_first_whether_the_row_is_there(tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "helpers"))
+    store = Store(tmp_path / "store")
+    token = store.open()
+    (task,) = tasks_of(points(1, 0.0, tmp_path / "log"))
+    rows = [orjson.loads(compute_point(WORK, task.text(store, given)))["row"] for given in ("another", token, token)]
+    assert computed(tmp_path) == [0, 0]  # the first did not see the store, the third found the row of the second
+    assert [row["id"] for row in rows] == [0, 0, 0]
+    (wrong,) = tasks_of([{**points(1, 0.0, tmp_path / "log")[0], "wrong": True}])
+    assert orjson.loads(compute_point(WORK, wrong.text(store, token))) == {"error": "point 0 is wrong"}

@@ -120,6 +120,10 @@ class Contender:
             own += ["--node-degree", str(self.interfaces.count)]
         return (*base, "--topology", name, *own)
 
+    def searches(self, base: Sequence[str], seed: int, n: int) -> list[SearchRequest]:
+        """As many searches, of seeds one after the other."""
+        return [self.request(base, seed + i) for i in range(n)]
+
     def request(self, base: Sequence[str], seed: int) -> SearchRequest:
         """The search.
 

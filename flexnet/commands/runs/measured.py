@@ -1,5 +1,7 @@
 """A network, measured as a search request asks."""
 
+from collections.abc import Callable
+
 from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.commands.runs.inputs import read_costs, read_start, with_memory
@@ -9,8 +11,8 @@ from flexnet.plan.problem import make_problem
 __all__ = ["measured_of"]
 
 
-def measured_of(request: SearchRequest, contender: Contender) -> Measured:
-    """Read what the search needs, and measure the network.
+def measured_of(request: SearchRequest, contender: Contender, stop: Callable[[], bool] = lambda: False) -> Measured:
+    """Read what the search needs, and measure the network, unless it is stopped.
 
     Raises
     ------
@@ -20,4 +22,5 @@ def measured_of(request: SearchRequest, contender: Contender) -> Measured:
     table = read_costs(request)
     request = with_memory(request, table)
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
-    return measure(problem, request.settings, read_start(request, problem), spread_over=contender.spread_over)
+    start, spread_over = read_start(request, problem), contender.spread_over
+    return measure(problem, request.settings, start, spread_over=spread_over, stop=stop)
