@@ -28,7 +28,8 @@ def _plot(words: tuple[str, ...], **values: Any) -> int:
     check_extra()
     check_writable(request.output)
     rows = selected(read_rows(request.results), request.where)
-    panels = panels_of(rows, request.x, request.y, request.by, request.panels)
+    numbers = request.kind == "frontier"
+    panels = panels_of(rows, request.x, request.y, request.by, request.panels, numbers=numbers)
     if request.base:
         panels = [speedups(panel, request.base) for panel in panels]
     suffix = request.output.suffix.lower()

@@ -57,6 +57,7 @@ def draw(kind: str, panels: Sequence[Panel], x: str, y: str, *, title: str, log:
     n_row = -(-len(panels) // n_column)
     settings: dict[Any, Any] = {"svg.hashsalt": "flexnet", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
     settings |= {"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "svg.fonttype": "none"}
+    settings["text.parse_math"] = False  # names hold dollars
     with mpl.rc_context(settings):
         figure = Figure(figsize=(1.2 + 3.6 * n_column, 0.9 + 2.7 * n_row), layout="constrained")
         every = figure.subplots(n_row, n_column, squeeze=False).ravel()

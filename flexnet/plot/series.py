@@ -51,7 +51,9 @@ def selected(rows: Sequence[Row], where: Mapping[str, str]) -> list[Row]:
     return found
 
 
-def panels_of(rows: Sequence[Row], x: str, y: str, by: Sequence[str], panels: str | None) -> list[Panel]:
+def panels_of(
+    rows: Sequence[Row], x: str, y: str, by: Sequence[str], panels: str | None, *, numbers: bool = False
+) -> list[Panel]:
     """Panels of series of rows that have both ``x`` and ``y``.
 
     Parameters
@@ -63,11 +65,13 @@ def panels_of(rows: Sequence[Row], x: str, y: str, by: Sequence[str], panels: st
         Columns whose values tell series apart.
     panels : str or None
         Column of which every value has a panel of its own.
+    numbers : bool
+        Whether ``x`` must hold numbers, too.
 
     Raises
     ------
     FlexNetError
-        If there is no such column, or no row has both.
+        If there is no such column, no row has both, or one holds what cannot be drawn.
     """
     for name in (x, y, *by, *([panels] if panels else [])):
         _check_column(rows, name)
@@ -75,6 +79,9 @@ def panels_of(rows: Sequence[Row], x: str, y: str, by: Sequence[str], panels: st
     for row in rows:
         if row.get(x) is None or row.get(y) is None:
             continue
+        if isinstance(row[x], list) or (numbers and not isinstance(row[x], int | float)):
+            kind = "numbers" if numbers else "numbers or names"
+            raise FlexNetError(f"--x {x} holds {row[x]!r}; it must be a column of {kind}")
         title = _text(row.get(panels)) if panels else ""
         panel = found.setdefault(title, Panel(title))
         label = ", ".join(_label(name, row.get(name)) for name in by)

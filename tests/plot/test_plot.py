@@ -56,6 +56,14 @@ def test_columns_that_cannot_be_drawn(words, sentence) -> None:
         panels_of(ROWS, *words)
 
 
+def test_an_axis_of_what_is_no_number_or_name() -> None:
+    rows = [{"x": [0, 2], "name": "a", "y": 1.0}]
+    with pytest.raises(FlexNetError, match=r"--x x holds \[0, 2\]; it must be a column of numbers or names"):
+        panels_of(rows, "x", "y", ["name"], None)
+    with pytest.raises(FlexNetError, match="--x name holds 'a'; it must be a column of numbers"):
+        panels_of(rows, "name", "y", ["name"], None, numbers=True)
+
+
 def test_rows_are_selected_as_they_are_printed() -> None:
     assert len(selected(ROWS, {"bandwidth": "40", "topology": "topoopt"})) == 3
     with pytest.raises(FlexNetError, match="no row has bandwidth=4: bandwidth is 10, 40"):
@@ -66,13 +74,13 @@ def test_rows_are_selected_as_they_are_printed() -> None:
 def test_every_kind_is_drawn_the_same_again(kind) -> None:
     panels = panels_of(ROWS, "bandwidth", "iteration_ms", ["topology"], "model")
     pictures = {
-        draw(kind, panels, "bandwidth", "iteration_ms", title="A & <b>", log=False, suffix=".svg") for _ in range(2)
+        draw(kind, panels, "bandwidth", "iteration_ms", title="A & <b> $x$", log=False, suffix=".svg") for _ in range(2)
     }
     (picture,) = pictures
     text = picture.decode()
     assert text.startswith("<?xml") and text.rstrip().endswith("</svg>")
     told = set(re.findall(r">([^<>]+)</text>", text))
-    assert {"topoopt", "fattree", "vgg", "A &amp; &lt;b&gt;"} <= told
+    assert {"topoopt", "fattree", "vgg", "A &amp; &lt;b&gt; $x$"} <= told
 
 
 @pytest.mark.parametrize(("suffix", "begins"), [(".pdf", b"%PDF"), (".png", b"\x89PNG")])
