@@ -49,9 +49,12 @@ def _sweep(words: tuple[str, ...], **values: Any) -> int:
         check_scheduler(request.scheduler)
     with one_writer(request.output):
         token = store.open()
-        failed = _computed(request, waiting, store, token) if waiting else []
-        written = store.write_tables(tasks)
-    say("wrote " + ", ".join(map(str, written)))
+        try:
+            failed = _computed(request, waiting, store, token) if waiting else []
+        finally:  # whatever happens, of what there is
+            written = store.write_tables(tasks)
+            if written:
+                say("wrote " + ", ".join(map(str, written)))
     if failed:
         raise FlexNetError(f"{counted(len(failed), 'point')} of {len(tasks)} could not be computed: {failed[0]}")
     return 0
@@ -66,7 +69,7 @@ sweep = Command(
 
 
 def _computed(request: SweepRequest, waiting: "list[Task]", store: "Store", token: str) -> list[str]:
-    """Compute what is not there; sentences on what could not be.  Stopped by Ctrl-C, tables are of what there is."""
+    """Compute what is not there; sentences on what could not be."""
     from flexnet.commands.runs.point import WORK
 
     display, began, n_done = Display(len(waiting)), time.monotonic(), 0

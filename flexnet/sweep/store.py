@@ -92,8 +92,13 @@ class Store:
         return [read_object(self.path(key), "point") for key in keys if self.has(key)]
 
     def write_tables(self, keys: Iterable[str]) -> list[Path]:
-        """Write ``results.parquet`` and ``results.csv``, a row for every finished point; the files written."""
+        """Write ``results.parquet`` and ``results.csv``, a row for every finished point; the files written.
+
+        None if no point is finished.
+        """
         rows = self.rows(keys)
+        if not rows:
+            return []
         columns = list(dict.fromkeys(name for row in rows for name in row))
         parquet, text = self.directory / "results.parquet", self.directory / "results.csv"
         write_atomically(parquet, _parquet(rows, columns))

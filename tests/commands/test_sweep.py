@@ -134,6 +134,7 @@ def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
     assert "stopped after" in told and "the same command goes on from here" in told
     finished = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
     assert 2 <= len(finished) < 6
+    assert len(read_rows(tmp_path / "sweep")) == len(finished)
     again = subprocess.run([*words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
     assert again.stdout.splitlines()[0] == f"Small: 6 points, {len(finished)} of them done before"
     points = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
