@@ -49,7 +49,7 @@ def equal_interfaces(
     1 x 200 Gbps
     """
     if fabric.drawing is not None:
-        return Interfaces(fabric.fixed or 1, asked.gbps)
+        return fabric.drawn(asked.gbps)
     if same == "degree":
         chosen = asked
     elif same == "bandwidth":

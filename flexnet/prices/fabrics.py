@@ -140,6 +140,19 @@ class Fabric:
             return None
         return family_of(self.name, **self.parameters).interfaces(self.n_server)
 
+    def as_asked(self, asked: Interfaces) -> Interfaces:
+        """What is asked, but for what the network prescribes."""
+        return self.drawn(asked.gbps) if self.drawing is not None else Interfaces(self.fixed or asked.count, asked.gbps)
+
+    def drawn(self, gbps: float) -> Interfaces:
+        """Interfaces of the server that has most in the drawing, and their speed on the mean, or ``gbps`` if it has none."""
+        assert self.drawing is not None and self.fixed is not None
+        if self.drawing.speeds is not None:
+            of_servers = slice(self.n_server)
+            total = float(self.drawing.speeds.bandwidth[of_servers].sum())
+            gbps = round(bytes_per_s_to_gbps(total / max(int(self.drawing.links[of_servers].sum()), 1)), 6)
+        return Interfaces(self.fixed, gbps)
+
     def bill(self, interfaces: Interfaces) -> Bill:
         """Components, where every server has these interfaces."""
         n = self.n_server * interfaces.count

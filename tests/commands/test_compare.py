@@ -65,7 +65,7 @@ def test_the_same_money_for_every_network(capsys, tmp_path) -> None:
 def test_a_drawing_among_others(capsys, tmp_path) -> None:
     drawing = tmp_path / "ring.graphml"
     graph = nx.cycle_graph(4)
-    nx.set_edge_attributes(graph, 12.5e9, "bandwidth")
+    nx.set_edge_attributes(graph, 5e9, "bandwidth")
     nx.set_edge_attributes(graph, 1e-6, "latency")
     nx.write_graphml(graph, drawing)
     status, out, err = compare(
@@ -74,7 +74,14 @@ def test_a_drawing_among_others(capsys, tmp_path) -> None:
     assert (status, err) == (0, "")
     mine = orjson.loads(out)["networks"][1]
     assert mine["remark"] == "taken as it is drawn, whatever the others have"
-    assert mine["dollars"] == 4 * 2 * 1008
+    assert (mine["interfaces"], mine["interface_gbps"], mine["dollars"]) == (2, 40.0, 4 * 2 * 643)
+    # Its price may be the money of the others.
+    status, out, _ = compare(capsys, "--explain", "--topology", f"{drawing},topoopt")
+    assert status == 0
+    assert [line.split(": ")[1] for line in out.splitlines() if " servers with " in line] == [
+        "4 servers with 2 x 40 Gbps each, $5,144"
+    ]
+    assert "topoopt: costs at least $8,064 for 4 servers; there are $5,144" in out
 
 
 @pytest.mark.compiled

@@ -197,7 +197,7 @@ def compare_request(asked: Asked) -> CompareRequest:
         assert prices is not None
         first = fabrics[0]
         reference = first.name
-        dollars = first.bill(Interfaces(first.fixed or interfaces.count, interfaces.gbps)).dollars(prices)
+        dollars = first.bill(first.as_asked(interfaces)).dollars(prices)
     return CompareRequest(
         fabrics=fabrics,
         terms=Terms(interfaces, values["same"], prices, dollars, reference),

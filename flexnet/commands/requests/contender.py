@@ -75,10 +75,9 @@ class Contender:
             If a speed has no price, or the network cannot be so.
         """
         from flexnet.prices.equal import equal_interfaces
-        from flexnet.prices.fabrics import Interfaces
 
         if fabric.name == terms.reference:
-            interfaces = Interfaces(fabric.fixed or terms.asked.count, terms.asked.gbps)
+            interfaces = fabric.as_asked(terms.asked)
             fabric.check(interfaces)
         else:
             interfaces = equal_interfaces(fabric, terms.asked, terms.same, terms.prices, terms.dollars)
