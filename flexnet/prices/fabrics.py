@@ -145,7 +145,7 @@ class Fabric:
         return self.drawn(asked.gbps) if self.drawing is not None else Interfaces(self.fixed or asked.count, asked.gbps)
 
     def drawn(self, gbps: float) -> Interfaces:
-        """Interfaces of the server that has most in the drawing, and their speed on the mean, or ``gbps`` if it has none."""
+        """As many as the server that has most in the drawing, of the mean speed there, or ``gbps`` if it has none."""
         assert self.drawing is not None and self.fixed is not None
         if self.drawing.speeds is not None:
             of_servers = slice(self.n_server)
