@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from flexnet.plot.series import Panel, frontier
+from flexnet.plot.series import HISTOGRAMS, Panel, frontier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = ["FORMATS", "KINDS", "draw"]
 
@@ -18,6 +20,10 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#
 """Okabe and Ito's, told apart by colour-blind readers."""
 
 _MARKERS = "os^Dvp*"
+LEAST_GAP = 0.1  # of the length of an axis, between two ticks
+DECADE = 10.0  # a logarithmic axis that is narrower has as few ticks as any other
+
+_DASHES = ("-", "--", ":", "-.")
 
 _WORDS = {
     "bandwidth": "bandwidth of an interface (Gbps)",
@@ -63,21 +69,36 @@ def draw(kind: str, panels: Sequence[Panel], x: str, y: str, *, title: str, log:
         every = figure.subplots(n_row, n_column, squeeze=False).ravel()
         for axes, panel in zip(every, panels, strict=False):
             axes.set_title(panel.title)
-            KINDS[kind](axes, panel, x, y)
             if log:
                 axes.set_yscale("log")
-                axes.set_xscale("log" if kind == "frontier" else axes.get_xscale())
+                axes.set_xscale("log" if kind == "frontier" else "linear")
+            KINDS[kind](axes, panel, x, y)
+            if log:
+                _plain_ticks(axes.yaxis)
+            if kind == "frontier":
+                _plain_ticks(axes.xaxis)
         for axes in every[len(panels) :]:
             axes.set_axis_off()
         labels = {text: line for axes in every for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
         if any(labels):
-            n_across = min(len(labels), 2 * n_column)
+            n_across = min(len(labels), 2 + n_column)
             figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=n_across, frameon=False)
         figure.suptitle(title)
         file = BytesIO()
         metadata = {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else {}
         figure.savefig(file, format=suffix[1:], dpi=150, metadata=metadata)
     return file.getvalue()
+
+
+def _plain_ticks(axis: "Axis") -> None:
+    """Ticks in plain figures, whether an axis is logarithmic or not."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    least, most = axis.get_view_interval()
+    wide = axis.get_scale() == "log" and most > DECADE * least
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if wide else MaxNLocator(4))
+    axis.set_major_formatter("{x:,.10g}")
+    axis.set_minor_formatter("")
 
 
 def _lines(axes: "Axes", panel: Panel, x: str, y: str) -> None:
@@ -89,16 +110,30 @@ def _lines(axes: "Axes", panel: Panel, x: str, y: str) -> None:
         if any(len(values) > 1 for values in points.values()):
             least, most = ([edge(values) for values in points.values()] for edge in (min, max))
             axes.fill_between(at, least, most, color=colour, alpha=0.15, linewidth=0)
-        if all(isinstance(value, int | float) for value in at):
+        if _apart(at):
             axes.set_xticks(at, [f"{value:g}" for value in at])
-    axes.set_ylim(bottom=0)
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(bottom=0)
     axes.set_xlabel(_WORDS.get(x, x))
     axes.set_ylabel(_WORDS.get(y, y))
+
+
+def _apart(at: list[Any]) -> bool:
+    """Whether these are numbers whose figures would not touch each other below an axis.
+
+    >>> _apart([40, 100, 200]), _apart([128, 432, 1024, 4394]), _apart(["vgg"])
+    (True, False, False)
+    """
+    if not all(isinstance(value, int | float) for value in at):
+        return False
+    gaps = [after - before for before, after in pairwise(at)]
+    return not gaps or min(gaps) > LEAST_GAP * (at[-1] - at[0])
 
 
 def _cumulative(axes: "Axes", panel: Panel, x: str, y: str) -> None:
     """Share of values at most as large."""
     import numpy as np
+    from matplotlib.ticker import MaxNLocator
 
     for i, (label, points) in enumerate(panel.series.items()):
         values = np.sort(np.array([value for values in points.values() for value in values]))
@@ -110,8 +145,11 @@ def _cumulative(axes: "Axes", panel: Panel, x: str, y: str) -> None:
             np.concatenate([[0.0], share[upto]]),
             where="post",
             color=_COLOURS[i % len(_COLOURS)],
+            linestyle=_DASHES[i % len(_DASHES)],
             label=label,
         )
+    if y in HISTOGRAMS:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylim(0, 1.02)
     axes.set_xlabel(_WORDS.get(y, y))
     axes.set_ylabel("share")
@@ -149,7 +187,6 @@ def _frontier(axes: "Axes", panel: Panel, x: str, y: str) -> None:
         axes.plot(pairs[:, 0], pairs[:, 1], style, markersize=5, alpha=0.8, color=colour, label=label)
     best = np.array(frontier(panel))
     axes.step(best[:, 0], best[:, 1], where="post", color="#444444", linewidth=0.8, linestyle="--")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel(_WORDS.get(x, x))
     axes.set_ylabel(_WORDS.get(y, y))
 

@@ -82,7 +82,7 @@ def panels_of(
         if isinstance(row[x], list) or (numbers and not isinstance(row[x], int | float)):
             kind = "numbers" if numbers else "numbers or names"
             raise FlexNetError(f"--x {x} holds {row[x]!r}; it must be a column of {kind}")
-        title = _text(row.get(panels)) if panels else ""
+        title = _label(panels, row.get(panels)) if panels else ""
         panel = found.setdefault(title, Panel(title))
         label = ", ".join(_label(name, row.get(name)) for name in by)
         panel.series.setdefault(label, {}).setdefault(row[x], []).extend(_numbers(y, row[y]))

@@ -83,6 +83,15 @@ def test_every_kind_is_drawn_the_same_again(kind) -> None:
     assert {"topoopt", "fattree", "vgg", "A &amp; &lt;b&gt; $x$"} <= told
 
 
+@pytest.mark.parametrize("kind", ["line", "frontier"])
+def test_ticks_are_plain_figures(kind) -> None:
+    rows = [{"dollars": 10.0**i, "topology": "t", "iteration_ms": 4.0 * 10**i} for i in range(3, 7)]
+    panels = panels_of(rows, "dollars", "iteration_ms", ["topology"], None, numbers=True)
+    text = draw(kind, panels, "dollars", "iteration_ms", title="", log=True, suffix=".svg").decode()
+    told = set(re.findall(r">([^<>]+)</text>", text))
+    assert "1,000,000" in told and not any("$" in one or "e+" in one for one in told - {"dollars of the network"})
+
+
 @pytest.mark.parametrize(("suffix", "begins"), [(".pdf", b"%PDF"), (".png", b"\x89PNG")])
 def test_other_formats(suffix, begins) -> None:
     panels = panels_of(ROWS, "bandwidth", "iteration_ms", ["topology"], None)
