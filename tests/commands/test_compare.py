@@ -10,6 +10,7 @@ import pytest
 from command_lines import environment, flexnet_interrupted
 
 from flexnet.__main__ import main
+from flexnet.network.topologies import TOPOLOGIES
 from flexnet.prices.table import PARTS
 
 SMALL = ("alexnet", "--batch-size", "64", "--nsimnode", "4", "--node-degree", "2", "--search-budget", "2")
@@ -82,6 +83,17 @@ def test_a_drawing_among_others(capsys, tmp_path) -> None:
         "4 servers with 2 x 40 Gbps each, $5,144"
     ]
     assert "topoopt: costs at least $8,064 for 4 servers; there are $5,144" in out
+
+
+@pytest.mark.compiled
+def test_every_topology_there_is_can_be_compared(capsys) -> None:
+    words = ("--same", "bandwidth", "--topology", ",".join(set(TOPOLOGIES) - {"fc"}), "--draws", "1", "--json")
+    status, out, err = compare(capsys, *SMALL, *words, "--servers-per-leaf", "2", "--oversubscription", "2")
+    assert (status, err) == (0, "")
+    found = {one["topology"]: one for one in orjson.loads(out)["networks"]}
+    assert found.keys() == set(TOPOLOGIES) - {"fc"}
+    assert {one["interfaces"] * one["interface_gbps"] for one in found.values()} == {200.0}
+    assert found["star"]["iteration_ms"] == found["fattree"]["iteration_ms"] <= found["leafspine"]["iteration_ms"]
 
 
 @pytest.mark.compiled

@@ -112,7 +112,7 @@ class Contender:
         own = ["--seed", str(seed)]
         if self.fabric.drawing is not None:
             return (*_without(base, "--network-latency"), "--topology", self.fabric.name, *own)
-        name = _IDEAL if self.spread_over is not None else self.fabric.name
+        name = _IDEAL if self.spread_over is not None else TOPOLOGIES[self.fabric.name].name  # star is a fattree
         gbps = self.interfaces.total_gbps if self.fabric.switched else self.interfaces.gbps
         own += ["--interface-bandwidth", f"{gbps:.12g}", "--nsimnode", str(self.fabric.n_server)]
         if "degree" in TOPOLOGIES[name].parameters():
