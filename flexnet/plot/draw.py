@@ -20,6 +20,9 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#
 """Okabe and Ito's, told apart by colour-blind readers."""
 
 _MARKERS = "os^Dvp*"
+LETTERS_PER_INCH = 12.0  # of the legend
+HANDLE_LETTERS = 7  # what the sample before a label takes, and the gap behind it
+MOST_LETTERS = 36  # of names below an axis, before they are tilted
 LEAST_GAP = 0.1  # of the length of an axis, between two ticks
 DECADE = 10.0  # a logarithmic axis that is narrower has as few ticks as any other
 
@@ -81,8 +84,15 @@ def draw(kind: str, panels: Sequence[Panel], x: str, y: str, *, title: str, log:
             axes.set_axis_off()
         labels = {text: line for axes in every for line, text in zip(*axes.get_legend_handles_labels(), strict=True)}
         if any(labels):
-            n_across = min(len(labels), 2 + n_column)
-            figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=n_across, frameon=False)
+            room = int(LETTERS_PER_INCH * figure.get_figwidth())
+            n_across = max(room // (max(map(len, labels)) + HANDLE_LETTERS), 1)
+            figure.legend(
+                labels.values(),
+                labels.keys(),
+                loc="outside lower center",
+                ncols=min(n_across, len(labels)),
+                frameon=False,
+            )
         figure.suptitle(title)
         file = BytesIO()
         metadata = {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else {}
@@ -163,8 +173,12 @@ def _bars(axes: "Axes", panel: Panel, x: str, y: str) -> None:
         at = [groups.index(group) - 0.4 + width * (i + 0.5) for group in points]
         heights = [median(values) for values in points.values()]
         bars = axes.bar(at, heights, width * 0.92, color=_COLOURS[i % len(_COLOURS)], label=label)
-        axes.bar_label(bars, fmt="%.2g", fontsize=7, padding=1)
-    axes.set_xticks(range(len(groups)), [f"{group:g}" if isinstance(group, float) else str(group) for group in groups])
+        axes.bar_label(bars, fmt="%.3g", fontsize=7, padding=1)
+    names = [f"{group:g}" if isinstance(group, float) else str(group) for group in groups]
+    axes.set_xticks(range(len(groups)), names)
+    if sum(map(len, names)) > MOST_LETTERS:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=25, horizontalalignment="right", rotation_mode="anchor")
     axes.grid(visible=False, axis="x")
     axes.set_xlabel(_WORDS.get(x, x))
     axes.set_ylabel(_WORDS.get(y, y))
