@@ -19,6 +19,9 @@ ROOMS = {
     "simulate": "Simulation",
     "taskgraph_file": "Task graph files",
     "search": "Search",
+    "prices": "Prices",
+    "compare": "Comparisons",
+    "sweep": "Sweeps",
     "": "Errors, units, registries",
 }
 HEAD = """# The public API

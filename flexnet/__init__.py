@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flexnet.compare.measure import Measured, measure
     from flexnet.cost.estimate import complete_table
     from flexnet.cost.gpus import GPUS, Gpu
     from flexnet.cost.measurement_file import read_measurement, write_measurement
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from flexnet.plan.strategy_file import read_strategy, strategy_json, strategy_text
     from flexnet.plan.task_graph import TaskGraph
     from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+    from flexnet.prices.bill import Bill
+    from flexnet.prices.equal import equal_interfaces
+    from flexnet.prices.fabrics import Fabric, Interfaces
+    from flexnet.prices.table import PriceTable, read_prices
     from flexnet.registry import Registry
     from flexnet.search.candidates import Candidate
     from flexnet.search.driver import Progress
@@ -67,6 +72,7 @@ if TYPE_CHECKING:
     from flexnet.simulate.protocol import FLUID, PACKET, TCP, Protocol
     from flexnet.simulate.replay import replay
     from flexnet.simulate.replay_report import Replay
+    from flexnet.sweep.store import read_rows
     from flexnet.taskgraph_file.read import read_taskgraph
     from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
@@ -91,6 +97,7 @@ __all__ = [
     "TOPOLOGIES",
     "Arithmetic",
     "Axis",
+    "Bill",
     "Bound",
     "Candidate",
     "Cluster",
@@ -98,15 +105,18 @@ __all__ = [
     "CostTable",
     "Demand",
     "Entry",
+    "Fabric",
     "FlexNetError",
     "FlowRoutes",
     "Found",
     "Gpu",
     "GraphBuilder",
     "Info",
+    "Interfaces",
     "Layer",
     "LinkModel",
     "LinkSpeeds",
+    "Measured",
     "ModelGraph",
     "ModelSpec",
     "Move",
@@ -121,6 +131,7 @@ __all__ = [
     "Passes",
     "Phase",
     "Plan",
+    "PriceTable",
     "Problem",
     "Progress",
     "Protocol",
@@ -146,17 +157,21 @@ __all__ = [
     "complete_table",
     "cycles_for",
     "demand_of",
+    "equal_interfaces",
     "find_plan",
     "from_onnx",
     "from_torch",
     "gbps_to_bytes_per_s",
     "make_problem",
     "make_strategy",
+    "measure",
     "option",
     "price",
     "propose_network",
     "read_graph",
     "read_measurement",
+    "read_prices",
+    "read_rows",
     "read_strategy",
     "read_taskgraph",
     "read_topology",
@@ -226,6 +241,12 @@ _HOMES = {
     "search.starts.start": ("Bound", "Start", "StartPoints", "bound_of"),
     "search.outputs": ("OUTPUTS",),
     "search.outputs.output": ("Output",),
+    "prices.table": ("PriceTable", "read_prices"),
+    "prices.bill": ("Bill",),
+    "prices.fabrics": ("Fabric", "Interfaces"),
+    "prices.equal": ("equal_interfaces",),
+    "compare.measure": ("Measured", "measure"),
+    "sweep.store": ("read_rows",),
     "registry": ("Registry",),
     "errors": ("FlexNetError",),
     "units": ("gbps_to_bytes_per_s", "us_to_s"),

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["check_writable", "printable", "read_object", "read_regular", "sha256_of", "write_atomically"]
+__all__ = [
+    "check_writable",
+    "make_directory",
+    "printable",
+    "read_object",
+    "read_regular",
+    "sha256_of",
+    "write_atomically",
+]
 
 
 OLD_S = 60.0  # nothing is written for longer: a process on another machine has numbers of its own
@@ -153,6 +161,20 @@ def check_writable(path: Path) -> None:
             pass
     except OSError as error:
         raise FlexNetError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it, if they are not there.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FlexNetError(f"cannot make directory {path}: {error.strerror or error}") from None
 
 
 def printable(word: str) -> str:

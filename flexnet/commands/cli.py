@@ -27,6 +27,9 @@ COMMANDS = {
     "trace": "write a timeline of an iteration for Perfetto",
     "inspect": "tell what a task graph file holds",
     "validate": "recompute published results",
+    "compare": "which network for this model and this money",
+    "sweep": "search many points, on this machine or a cluster",
+    "plot": "draw what a sweep found",
     "dp": "find the provably best strategy under PaSE's cost model",
     "models": "the models, their flags and defaults",
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from flexnet.commands.runs.record import RunRecord
 from flexnet.commands.runs.resume import is_run_of, read_earlier
 from flexnet.errors import FlexNetError
-from flexnet.files import check_writable, write_atomically
+from flexnet.files import check_writable, make_directory, write_atomically
 from flexnet.report.extra import missing_libraries
 from flexnet.report.run import Run
 from flexnet.search.candidates import Candidate
@@ -55,10 +55,7 @@ def one_writer(directory: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     made = _missing(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FlexNetError(f"cannot make directory {directory}: {error.strerror or error}") from None
+    make_directory(directory)
     lock = FileLock(directory / LOCK, timeout=0, fallback_to_soft=False)
     try:
         lock.acquire()

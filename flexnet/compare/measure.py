@@ -1,0 +1,160 @@
+"""One network, measured: searched, its plan replayed, in figures."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.network.family import TopologyFamily
+from flexnet.network.kernels import hops_to_servers
+from flexnet.network.network import Network
+from flexnet.network.topology import adjacency
+from flexnet.plan.problem import Problem
+from flexnet.plan.strategy import Configs
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.search.driver import Progress
+from flexnet.search.found import Found
+from flexnet.search.jobs import run
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
+from flexnet.search.state import Info, State
+from flexnet.simulate.fabric import Fabric, unrouted
+from flexnet.simulate.replay import replay, replays
+from flexnet.simulate.replay_report import Replay
+from flexnet.units import s_to_ms
+
+__all__ = ["Measured", "measure"]
+
+PATH_DRAWS = 5
+"""Draws of paths where switches spread flows; the median counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """What a search found on one network, and how it runs there.
+
+    Parameters
+    ----------
+    found : Found
+    seconds : float
+        Iteration time of the plan there; of the draw with the median time, where paths are drawn.
+    compute : float
+        Computing time of the server that computes longest, seconds.
+    bandwidth_tax : float
+        See `flexnet.simulate.replay_report.Replay`.
+    start_seconds : float
+        Iteration time of the start there.
+    hops : int64 (n_pair,)
+        Links between two different servers, of all ordered pairs.
+    """
+
+    found: Found
+    seconds: float
+    compute: float
+    bandwidth_tax: float
+    start_seconds: float
+    hops: npt.NDArray[np.int64]
+
+    @property
+    def exposed(self) -> float:
+        """Time the server that computes longest does not, seconds."""
+        return max(self.seconds - self.compute, 0.0)
+
+    @property
+    def bound(self) -> float | None:
+        """Seconds that no plan can beat on such a network; None if nothing was proven."""
+        return None if self.found.bound is None else self.found.bound.seconds
+
+    @property
+    def mean_hops(self) -> float:
+        """Links between two servers, on the mean over all pairs; 0 for one server."""
+        return float(self.hops.mean()) if len(self.hops) else 0.0
+
+    def figures(self) -> dict[str, Any]:
+        """All figures as JSON can hold them; times in ms."""
+        found, bound = self.found, self.bound
+        allreduce, model_parallel = found.plan.traffic
+        longest = int(self.hops.max(initial=0))
+        return {
+            "iteration_ms": s_to_ms(self.seconds),
+            "initial_ms": s_to_ms(self.start_seconds),
+            "lower_bound_ms": None if bound is None else s_to_ms(bound),
+            "gap": None if bound is None else self.seconds / bound,
+            "compute_ms": s_to_ms(self.compute),
+            "exposed_ms": s_to_ms(self.exposed),
+            "bytes_allreduce": float(allreduce),
+            "bytes_model_parallel": float(model_parallel),
+            "bandwidth_tax": self.bandwidth_tax,
+            "mean_hops": self.mean_hops,
+            "pairs_by_hops": np.bincount(self.hops, minlength=longest + 1).tolist(),
+            "memory_gb": found.plan.memory / 1e9,
+            "operators_changed": len(found.changed),
+            "iterations": found.iterations,
+            "search_s": found.search_s,
+            "estimated": found.plan.problem.table.estimated,
+        }
+
+
+def measure(
+    problem: Problem,
+    settings: Settings,
+    start: Configs | None = None,
+    *,
+    spread_over: TopologyFamily | None = None,
+    observe: Callable[[Progress, State, Info], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Measured:
+    """Search a network, and replay what was found.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+    start : Configs, optional
+        As in `flexnet.search.prepare.prepare`.
+    spread_over : TopologyFamily, optional
+        A family whose switches spread flows over equal paths, which no search prices: the plan is searched on the
+        topology of the settings, an ideal switch, and runs there, as TopoOpt's fat-trees do.
+    observe : callable, optional
+        Called after every proposal.
+    stop : callable
+        Asked after every proposal whether to end the search there.
+
+    Raises
+    ------
+    FlexNetError
+        As `flexnet.search.find.find_plan`.
+    """
+    ready = prepare(problem, settings, start)
+    found = ready.found(run(ready, ready.state, observe=observe, stop=stop))
+    if spread_over is None:
+        network = found.plan.network
+        once = replay(found.plan.task_graph(), network)
+        hops = _routed_hops(network)
+        return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops)
+    cluster = problem.cluster
+    topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
+    fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)
+    begin = _median(found.start.task_graph(), fabric, settings.seed)
+    best = _median(found.plan.task_graph(), fabric, settings.seed)
+    ptr, _, link_to = adjacency(topology.links)
+    hops = _of_pairs(hops_to_servers(ptr, link_to, cluster.n_server)[:, : cluster.n_server].astype(np.int64))
+    return Measured(found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, hops)
+
+
+def _median(graph: TaskGraph, fabric: Fabric, seed: int) -> Replay:
+    draws = sorted(replays(graph, fabric, range(seed, seed + PATH_DRAWS)), key=lambda one: one.seconds)
+    return draws[PATH_DRAWS // 2]
+
+
+def _routed_hops(network: Network) -> npt.NDArray[np.int64]:
+    n = network.topology.n_server
+    return _of_pairs(np.diff(network.route_ptr).astype(np.int64).reshape(n, n))
+
+
+def _of_pairs(hops: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Those between different servers."""
+    between: npt.NDArray[np.int64] = hops[~np.eye(len(hops), dtype=bool)]
+    return between

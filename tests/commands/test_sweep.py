@@ -1,0 +1,198 @@
+"""flexnet sweep and flexnet plot from end to end, and what they refuse."""
+
+import signal
+import subprocess
+import sys
+
+import orjson
+import pytest
+from command_lines import ROOT, environment
+
+from flexnet.__main__ import main
+from flexnet.commands.requests.sweep import sweep_request
+from flexnet.sweep.store import read_rows
+
+PRICES = """
+topologies = ["fattree", "topoopt", "fc"]
+servers = [16, 128]
+degrees = [8]
+bandwidths = [100, 200]
+"""
+
+SEARCHES = """
+title = "Small"
+models = ["alexnet"]
+topologies = ["topoopt", "fattree", "leafspine"]
+servers = [4]
+degrees = [4]
+bandwidths = [40, 100]
+budgets = [2]
+same = "cost"
+[search]
+network_latency = 1
+servers_per_leaf = 2
+[model.alexnet]
+batch_per_server = 16
+"""
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        status = main(list(words))
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="sweep.toml"):
+        (tmp_path / name).write_text(text)
+        return name
+
+    return write
+
+
+def test_prices_alone(run, written, tmp_path) -> None:
+    file = written(PRICES.replace('"fattree", "topoopt", "fc"', '"fattree", "topoopt"'))
+    status, out, err = run("sweep", file, "--jobs", "1")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == "sweep: 8 points, 0 of them done before"
+    rows = read_rows(tmp_path / "sweep")
+    found = {(row["topology"], row["servers"], row["bandwidth"]): row["dollars"] for row in rows}
+    assert len(found) == len(rows) == 8
+    assert found["fattree", 128, 100.0] == 3070976 and found["topoopt", 128, 200.0] == 1605632
+    status, out, _ = run("sweep", file)
+    assert (status, out.splitlines()[0]) == (0, "sweep: 8 points, 8 of them done before")
+    listed = run("sweep", file, "--list", "points")[1].splitlines()
+    assert len(listed) == 9 and all(line.startswith("done  prices ") for line in listed[1:])
+    assert run("plot", "sweep", "--x", "servers", "--y", "dollars", "--panels", "bandwidth", "-o", "cost.svg")[:2] == (
+        0,
+        "wrote cost.svg: 8 rows in 2 panels\n",
+    )
+    assert (tmp_path / "cost.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_what_the_money_does_not_buy_is_a_result(run, written, tmp_path) -> None:
+    from flexnet.commands.runs.point import row_of
+
+    dear = PRICES.replace("bandwidths = [100, 200]", "bandwidths = [100]\nsame = 'cost'").replace('"topoopt", ', "")
+    assert run("sweep", written(dear), "--jobs", "1")[0] == 0
+    rows = read_rows(tmp_path / "sweep")
+    found = {(row["topology"], row["servers"]): row for row in rows}
+    assert found["fc", 128]["dollars"] is None
+    assert found["fc", 128]["remark"].startswith("costs at least $")
+    assert found["fattree", 128]["dollars"] == 128 * 5521
+    asked = sweep_request(["sweep.toml"], {"scheduler": None, "jobs": 1, "output": None, "retries": 0, "plan": None})
+    again = [row_of(point) for point in asked.points]
+    assert [row.get("dollars") for row in again] == [row["dollars"] for row in rows]
+
+
+@pytest.mark.compiled
+def test_searches_and_their_inputs(run, written, tmp_path) -> None:
+    status, out, err = run("sweep", written(SEARCHES), "--jobs", "2", "-o", "out")
+    assert (status, err) == (0, "")
+    assert "6 of 6: " in out and out.splitlines()[-1] == "wrote out/results.parquet, out/results.csv"
+    rows = read_rows(tmp_path / "out")
+    assert [row["topology"] for row in rows[:3]] == ["topoopt", "fattree", "leafspine"]
+    assert len({row["point"] for row in rows}) == 6
+    first = rows[0]
+    assert (first["batch_size"], first["interfaces"], first["interface_gbps"], first["seed"]) == (64, 4, 40.0, 0)
+    assert orjson.loads(first["search"])["network_latency"] == 1.0
+    assert {"version_flexnet", "version_numpy", "written", "gap", "bandwidth_tax", "dollars"} <= first.keys()
+    assert rows[1]["dollars"] <= first["dollars"]
+    status, out, _ = run("plot", "out", "--kind", "speedup", "--base", "fattree", "-o", "speedup.png")
+    assert status == 0 and (tmp_path / "speedup.png").stat().st_size > 1000
+    # Another budget is another point; what was done stays.
+    status, out, _ = run(
+        "sweep", written(SEARCHES.replace("[2]\nsame", "[2, 3]\nsame")), "-o", "out", "--list", "points"
+    )
+    assert out.splitlines()[0] == "Small: 12 points, 6 of them done before"
+
+
+@pytest.mark.compiled
+def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
+    words = [sys.executable, "-m", "flexnet", "sweep", written(SEARCHES)]
+    with subprocess.Popen(
+        [*words, "--jobs", "1"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as first:
+        assert first.stdout is not None and first.stderr is not None
+        while not first.stdout.readline().startswith("2 of 6"):
+            pass
+        first.send_signal(signal.SIGINT)
+        told = first.stderr.read()
+    assert first.returncode == 130
+    assert "stopped after" in told and "the same command goes on from here" in told
+    finished = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
+    assert 2 <= len(finished) < 6
+    assert len(read_rows(tmp_path / "sweep")) == len(finished)
+    again = subprocess.run([*words], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    assert again.stdout.splitlines()[0] == f"Small: 6 points, {len(finished)} of them done before"
+    points = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
+    assert len(points) == 6 and finished.items() <= points.items()
+
+
+def test_a_point_that_cannot_be_is_told_before_any_is_computed(run, written) -> None:
+    status, out, err = run("sweep", written(PRICES))
+    assert (status, out) == (2, "")
+    assert "fc of 16 servers has 15 interfaces a server, not 8" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "sentence"),
+    [
+        (("sweep",), "", "no file given; use flexnet sweep FILE.toml"),
+        (("sweep", "a", "b"), "", "unexpected argument 'b'; use flexnet sweep FILE.toml"),
+        (("sweep", "sweep.toml"), PRICES + "seed = [1]\n", "sweep.toml: unknown key seed; did you mean seeds?"),
+        (("sweep", "sweep.toml"), SEARCHES.replace("alexnet", "alexnett"), "did you mean alexnet?"),
+        (("sweep", "sweep.toml"), SEARCHES.replace("= 16", "= 16.5"), "model.alexnet.batch_per_server"),
+        (("sweep", "sweep.toml"), SEARCHES + 'mfile = "gone.json"\n', "gone.json: No such file"),
+        (("sweep", "sweep.toml", "--scheduler", "here"), PRICES, "it must be an address like tcp://127.0.0.1:8786"),
+        (("sweep", "sweep.toml", "--scheduler", "tcp://a:1", "--jobs", "2"), PRICES, "exclude each other"),
+        (("plot",), "", "no results given; use flexnet plot DIR"),
+        (("plot", "."), "", "holds no results.parquet of a sweep"),
+        (("plot", ".", "-o", "figure.gif"), "", "its name must end in .svg, .pdf or .png"),
+        (("plot", ".", "--kind", "speedup"), "", "--base is what --kind speedup compares with; give both or neither"),
+        (("plot", ".", "--where", "model"), "", "--where is 'model'; it must be COLUMN=VALUE"),
+    ],
+)
+def test_what_is_refused(run, written, words, text, sentence) -> None:
+    written(text)
+    status, out, err = run(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith("flexnet: error: ") and sentence in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "library", "extra"),
+    [
+        (("sweep", "sweep.toml"), "pydantic", "sweep"),
+        (("plot", "sweep", "-o", "x.svg"), "matplotlib", "report"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(run, written, monkeypatch, words, library, extra) -> None:
+    from importlib import util
+
+    find = util.find_spec
+    written(PRICES)
+    monkeypatch.setattr("flexnet.sweep.extra.find_spec", lambda name: None if name == library else find(name))
+    monkeypatch.setattr("flexnet.report.extra.find_spec", lambda name: None if name == library else find(name))
+    status, _, err = run(*words)
+    assert status == 2
+    assert library in err and f"pip install 'flexnet[{extra}]'" in err
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "paper").glob("*.toml")), ids=lambda path: path.stem)
+def test_sweeps_of_the_paper_can_be_computed(run, file) -> None:
+    status, out, err = run("sweep", str(file), "--list", "points", "-o", "out")
+    assert (status, err) == (0, "")
+    assert int(out.splitlines()[0].split(": ")[1].split()[0]) == len(out.splitlines()) - 1
