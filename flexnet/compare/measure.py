@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.family import TopologyFamily
-from flexnet.network.kernels import hops_to_servers
+from flexnet.network.kernels.routes import hops_to_servers
 from flexnet.network.network import Network
 from flexnet.network.topology import adjacency
 from flexnet.plan.problem import Problem
