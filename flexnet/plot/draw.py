@@ -23,6 +23,7 @@ _MARKERS = "os^Dvp*"
 LETTERS_PER_INCH = 12.0  # of the legend
 HANDLE_LETTERS = 7  # what the sample before a label takes, and the gap behind it
 MOST_LETTERS = 36  # of names below an axis, before they are tilted
+HEADROOM = 1.05  # above the highest point, whose marker is not to be cut
 LEAST_GAP = 0.1  # of the length of an axis, between two ticks
 DECADE = 10.0  # a logarithmic axis that is narrower has as few ticks as any other
 
@@ -123,7 +124,7 @@ def _lines(axes: "Axes", panel: Panel, x: str, y: str) -> None:
         if _apart(at):
             axes.set_xticks(at, [f"{value:g}" for value in at])
     if axes.get_yscale() == "linear":
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(bottom=0, top=HEADROOM * axes.get_ylim()[1])
     axes.set_xlabel(_WORDS.get(x, x))
     axes.set_ylabel(_WORDS.get(y, y))
 
