@@ -130,6 +130,18 @@ def test_without_the_extra_a_search_goes_on_and_says_what_brings_it(
     assert "reports need matplotlib and jinja2" in capsys.readouterr().err
 
 
+def test_a_report_that_cannot_be_drawn_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> str:
+        raise ZeroDivisionError("no axes")
+
+    monkeypatch.setattr("flexnet.report.run_report.run_report", fail)
+    assert main(search_words("-o", str(tmp_path / "run"))) == 0
+    assert "no report could be made of this run: ZeroDivisionError: no axes" in capsys.readouterr().err
+    assert orjson.loads((tmp_path / "run" / "run.json").read_bytes())["status"] == "finished"
+
+
 def test_no_report_is_written_where_none_is_wanted(tmp_path: Path) -> None:
     assert main(search_words("-o", str(tmp_path / "run"), "--no-report")) == 0
     assert not (tmp_path / "run" / "report.html").exists()

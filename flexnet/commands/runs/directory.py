@@ -215,8 +215,7 @@ class RunFiles:
 
     def _write_report(self, directory: Path, found: Found, history: History) -> None:
         """Write a page on the run, where what that takes is installed; a search does not fail for it."""
-        missing = missing_libraries()
-        if missing:
+        if missing_libraries():
             self.record.notes.append(
                 f"no report was written: the extra report is not installed; pip install 'flexnet[report]', then "
                 f"flexnet report {directory}"
@@ -225,7 +224,11 @@ class RunFiles:
         from flexnet.report.run_report import run_report
 
         document = self.record.document(self._status(found), found.to_dict())
-        page = run_report(Run(directory, document, PlanFile.of(found.plan), history)).encode()
+        try:
+            page = run_report(Run(directory, document, PlanFile.of(found.plan), history)).encode()
+        except Exception as error:  # what was searched for must not be lost by a drawing of it
+            self.record.notes.append(f"no report could be made of this run: {type(error).__name__}: {error}")
+            return
         self._try(directory / REPORT, lambda path: write_atomically(path, page))
 
     def _write_plan(self, output: Output, path: Path, found: Found, instead: Output | None = None) -> None:
