@@ -41,10 +41,11 @@ def draw_history(history: History, bound: float | None, description: str) -> str
         axes.axhline(bound * 1e3, color=COLOURS["bound"], linewidth=1.3, linestyle=(0, (5, 4)), zorder=2)
         lowest = min(lowest, bound * 1e3)
         note = f"bound {bound * 1e3:.4g} ms"
-        axes.annotate(
+        told = axes.annotate(
             note, (1, bound * 1e3), (-4, 5), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
             fontsize=SMALL, color=COLOURS["soft"],
         )  # fmt: skip
+        told.set_in_layout(False)
     room = max(highest - lowest, highest * 0.02)
     axes.set_ylim(max(lowest - 0.08 * room, 0), highest + 0.08 * room)
     axes.set_xlim(0, max(float(at[-1]), 1e-3) * 1.01)

@@ -6,12 +6,11 @@ import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.exact.terms import measured_terms
-from flexnet.model.graph import Operator
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
-from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_strategy
+from flexnet.plan.strategy import Config, Configs, Strategy, make_strategy
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose
 from flexnet.search.driver import Outcome, reset_span
@@ -32,7 +31,7 @@ from flexnet.search.portfolio import Portfolio, first_slot
 from flexnet.search.pricing import EXACT_TASKS, Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
-from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.data_parallel import data_parallel, not_data_parallel
 from flexnet.search.starts.start import Bound, StartPoints, bound_of
 from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
@@ -129,7 +128,7 @@ class Prepared:
             start_name=self.start_name,
             searched_seconds=best.seconds,
             start_searched_seconds=first.seconds,
-            changed=_changed(plan, self.search.moves.space),
+            changed=not_data_parallel(plan.strategy, self.search.moves.space),
             iterations=outcome.state.iteration,
             improved_at=outcome.improved_at,
             search_s=earlier_s + outcome.elapsed,
@@ -306,19 +305,6 @@ def _pricer(problem: Problem, settings: Settings) -> Pricer:
     memory_limit = (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
     protocol = PROTOCOLS[settings.protocol]
     return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol)
-
-
-def _changed(plan: Plan, space: MoveSpace) -> tuple[tuple[Operator, Config], ...]:
-    """Operators that are not as in data parallelism with embeddings dealt round the servers, and their configs."""
-    problem = plan.problem
-    # Which generator does not matter: an embedding's only degree is 1, and its server is set.
-    parallel = data_parallel(np.random.default_rng(0), space)
-    configs = configs_of(problem, plan.strategy)
-    return tuple(
-        (op, config)
-        for op, config, other in zip(problem.graph.operators, configs, parallel, strict=True)
-        if config.degrees != other.degrees or set(config.devices) != set(other.devices)
-    )
 
 
 def _seconds(state: State) -> float:

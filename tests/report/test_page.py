@@ -65,6 +65,7 @@ def test_colours_of_drawings_are_those_of_the_page() -> None:
         assert name.startswith("drawn-")
 
 
+@pytest.mark.compiled
 def test_a_page_works_for_everyone(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(render_page(page()))

@@ -17,8 +17,11 @@ from flexnet.commands.requests.original_programs import NO_EFFECT, PROGRAMS
 from flexnet.commands.requests.profile import PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS
 from flexnet.errors import FlexNetError
+from flexnet.network.topologies import TOPOLOGIES
 
 __all__ = ["rewrite"]
+
+DEGREE = "--node-degree"
 
 _SEGMENTS = "has no effect; the original's transfers are cut by --segment-bytes 1048576"
 _REASONS = {
@@ -103,11 +106,26 @@ def rewrite(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str
             kept.append(_Word((word,)))
     if program == "moesim" and not profile:
         kept.append(_Word(("--topology", "topoopt")))
+    return _rewritten(program, _with_meaning(kept, warnings), profile), warnings
+
+
+def _rewritten(program: str, kept: list[_Word], profile: bool) -> list[str]:
+    """Command, model and flags."""
     return [
         "profile" if profile else "search",
         PROGRAMS[program],
         *(text for word in kept for text in word.typed),
-    ], warnings
+    ]
+
+
+def _with_meaning(kept: list[_Word], warnings: list[str]) -> list[_Word]:
+    """What is kept, less a degree that the topology does not have: the original's scripts give it to all of them."""
+    topology = next((str(word.value).lower() for word in kept if word.flag == "--topology"), None)
+    if topology is None or topology not in TOPOLOGIES or "degree" in TOPOLOGIES[topology].parameters():
+        return kept
+    if any(word.flag == DEGREE for word in kept):
+        _once(warnings, f"{DEGREE} has no effect with --topology {topology}")
+    return [word for word in kept if word.flag != DEGREE]
 
 
 def _spellings(program: str, profile: bool) -> tuple[dict[str, click.Option], dict[str, click.Option]]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flexnet.commands.runs.record import RunRecord
+from flexnet.commands.runs.record import RunRecord, run_json
 from flexnet.commands.runs.resume import is_run_of, read_earlier
 from flexnet.errors import FlexNetError
 from flexnet.files import check_writable, make_directory, write_atomically
@@ -172,7 +172,7 @@ class RunFiles:
             "iterations": state.iteration,
             "search_s": search_s,
         }
-        write_atomically(self.directory / "run.json", self.record.to_json("running", found))
+        write_atomically(self.directory / "run.json", run_json(self.record.document("running", found)))
 
     def write(self, ready: Prepared, state: State, history: History, found: Found) -> list[str]:
         """Write everything that was asked for; a file that cannot be written goes to a temporary directory.
@@ -197,9 +197,10 @@ class RunFiles:
             checkpoint = checkpoint_json(state, ready.rng)
             self._try(directory / "checkpoint.json", lambda path: write_atomically(path, checkpoint))
             self._try(directory / HISTORY, lambda path: write_atomically(path, history.to_json()))
-            if request.report:
-                self._write_report(directory, found, history)
-        self.document = self.record.to_json(self._status(found), found.to_dict())
+        document = self.record.document(self._status(found), found.to_dict())
+        if directory is not None and request.report:
+            self._write_report(directory, Run(directory, document, PlanFile.of(found.plan), history))
+        self.document = run_json({**document, "status": self._status(found)})
         if directory is not None:
             self._try(directory / "run.json", lambda path: write_atomically(path, self.document))
         return self._problems
@@ -210,10 +211,9 @@ class RunFiles:
             return "interrupted"
         return "incomplete" if self._problems else "finished"
 
-    def _write_report(self, directory: Path, found: Found, history: History) -> None:
+    def _write_report(self, directory: Path, run: Run) -> None:
         """Write a page on the run, where what that takes is installed; a search does not fail for it."""
-        missing = missing_libraries()
-        if missing:
+        if missing_libraries():
             self.record.notes.append(
                 f"no report was written: the extra report is not installed; pip install 'flexnet[report]', then "
                 f"flexnet report {directory}"
@@ -221,8 +221,11 @@ class RunFiles:
             return
         from flexnet.report.run_report import run_report
 
-        document = self.record.document(self._status(found), found.to_dict())
-        page = run_report(Run(directory, document, PlanFile.of(found.plan), history)).encode()
+        try:
+            page = run_report(run).encode()
+        except Exception as error:  # what was searched for must not be lost by a drawing of it
+            self.record.notes.append(f"no report could be made of this run: {type(error).__name__}: {error}")
+            return
         self._try(directory / REPORT, lambda path: write_atomically(path, page))
 
     def _write_plan(self, output: Output, path: Path, found: Found, instead: Output | None = None) -> None:

@@ -11,7 +11,7 @@ from flexnet.commands.runs.versions import now, versions
 from flexnet.files import printable
 from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
-__all__ = ["FORMAT", "VERSION", "RunRecord"]
+__all__ = ["FORMAT", "VERSION", "RunRecord", "run_json"]
 
 FORMAT = "flexnet-run"
 VERSION = 1
@@ -46,10 +46,6 @@ class RunRecord:
     remarks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def to_json(self, status: str, found: Mapping[str, Any]) -> bytes:
-        """``run.json``."""
-        return orjson.dumps(self.document(status, found), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
     def document(self, status: str, found: Mapping[str, Any]) -> dict[str, Any]:
         """What ``run.json`` says; ``found`` is what the search found, or has so far."""
         request = self.request
@@ -72,6 +68,11 @@ class RunRecord:
             "written": now(),
             "versions": versions(),
         }
+
+
+def run_json(document: Mapping[str, Any]) -> bytes:
+    """``run.json`` of what it says."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _inputs(request: SearchRequest) -> dict[str, object]:

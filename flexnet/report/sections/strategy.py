@@ -16,7 +16,8 @@ def strategy_section(values: RunValues) -> Section:
     lead = (
         f"All {n} operators are as in data parallelism."
         if not changed
-        else f"{changed} of {counted(n, 'operator')} differ from data parallelism; they are marked."
+        else f"{changed} of {counted(n, 'operator')} {'differs' if changed == 1 else 'differ'} from data parallelism, "
+        "which is marked."
     )
     rows = values.operators
     columns = ("operators", "kind", "cut", "parts", "servers")

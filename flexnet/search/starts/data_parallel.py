@@ -5,13 +5,14 @@ from typing import ClassVar
 import numpy as np
 
 from flexnet.model.cutting import batch_degrees
+from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
-from flexnet.plan.strategy import Config
+from flexnet.plan.strategy import Config, Strategy, configs_of
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["DataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel", "not_data_parallel"]
 
 
 class DataParallel(Start):
@@ -46,3 +47,16 @@ def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
         else:
             configs.append(Config(batch_degrees(op.rank, n_server), tuple(range(n_server))))
     return configs
+
+
+def not_data_parallel(strategy: Strategy, space: MoveSpace) -> tuple[tuple[Operator, Config], ...]:
+    """Operators that are not as in data parallelism with embeddings dealt round the servers, and their configs."""
+    problem = space.problem
+    # Which generator does not matter: an embedding's only degree is 1, and its server is set.
+    parallel = data_parallel(np.random.default_rng(0), space)
+    configs = configs_of(problem, strategy)
+    return tuple(
+        (op, config)
+        for op, config, other in zip(problem.graph.operators, configs, parallel, strict=True)
+        if config.degrees != other.degrees or set(config.devices) != set(other.devices)
+    )

@@ -148,3 +148,11 @@ def test_every_program_finds_a_plan(program: str, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr()
     assert printed.err.count("semantics") == 0
     assert printed.out.splitlines()[-1].startswith("best ")
+
+
+def test_a_degree_is_dropped_where_the_topology_has_none():
+    words = ["--topology", "fattree", "--node-degree", "4", "--nsimnode", "16"]
+    argv, warnings = rewrite("dlrmsim", words)
+    assert argv == ["search", "dlrm", "--topology", "fattree", "--nsimnode", "16"]
+    assert warnings == ["--node-degree has no effect with --topology fattree"]
+    assert rewrite("dlrmsim", ["--topology", "topoopt", *words[2:]])[1] == []
