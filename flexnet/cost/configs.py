@@ -155,9 +155,10 @@ def why_not_measured(op: Operator, *, n_server: int, big_gpu: int, max_local: in
     larger = "a smaller --batch-size, more servers or a larger --big-gpu helps"
     if not _divides(op, parts):
         sizes = sorted({tensor.dims[-1] for tensor in _tensors(op)})
+        right = -(-sizes[0] // parts) * parts
         return (
-            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {parts}; choose another --batch-size or "
-            "fewer servers"
+            f"its batch ({', '.join(map(str, sizes))}) must be a multiple of {parts}, such as {right}; choose another "
+            "--batch-size or fewer servers"
         )
     local = op.outputs[0].dims[-1] // parts
     if limit is not None and local > limit:
