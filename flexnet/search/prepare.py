@@ -16,7 +16,7 @@ from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose
 from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
-from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
+from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import Networks, Rebuild, cycle_follower, fixed_network, follows_groups, rebuilder
 from flexnet.search.plan import Plan
@@ -199,7 +199,7 @@ class _Layout:
     def portfolio(self, imported: bool) -> Prepared:
         """All starts, or an imported one alone, annealed in rounds."""
         pricer, rng = self.pricer, self.rng
-        mix = make_mix(self.space, self.settings.moves or BLOCKS)
+        mix = make_mix(self.space, self.settings.moves or block_shares(self.space))
         names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
         given = [] if imported else [given for name in names for given in self._points(name).strategies]
         strategies = [self.first, *map(self._strategy, given)]
