@@ -56,6 +56,7 @@ def test_layers_are_dealt_out_and_cut_where_data_parallelism_does_not_fit() -> N
     assert Layers().points(make_space(problem, strided=True), None, 0.7 * parallel, rng).strategies  # type: ignore[arg-type]
 
 
+@pytest.mark.compiled
 def test_a_search_begins_with_layers_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.13", "--search-budget", "5"]) == 0
     assert "the first that fits start" in capsys.readouterr().out
