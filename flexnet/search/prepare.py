@@ -1,5 +1,6 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,9 @@ __all__ = ["Prepared", "prepare"]
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
+
+MANY_LAYERED = 400
+"""Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,7 @@ class _Layout:
         """All starts, or an imported one alone, annealed in rounds."""
         pricer, rng = self.pricer, self.rng
         mix = make_mix(self.space, self.settings.moves or block_shares(self.space))
-        names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
+        names = self._starts() if self.settings.start == ALL_STARTS else (self.settings.start,)
         given = [] if imported else [given for name in names for given in self._points(name).strategies]
         strategies = [self.first, *map(self._strategy, given)]
         first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
@@ -222,6 +226,11 @@ class _Layout:
             return None, rebuilder(self.problem, self.family)
         fixed = fixed_network(self.problem, self.family, self.rng)
         return fixed, cycle_follower(fixed) if follows_groups(self.problem, fixed) else None
+
+    def _starts(self) -> Iterable[str]:
+        """All, but for a model of many layers only those that take seconds."""
+        repeated = sum(block.length * block.count for block in self.problem.graph.blocks)
+        return STARTS if repeated < MANY_LAYERED else ("data", "layers")
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

@@ -61,7 +61,7 @@ class Settings:
         ``all``, or a name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism alone, ``dp`` for what
         dynamic programming finds, ``groups`` for groups of operators on groups of servers, ``layers`` for layers dealt
         out or cut where data parallelism does not fit into memory, each beside data parallelism.  The original's method
-        takes ``all`` for ``data``.
+        takes ``all`` for ``data``, and models of 400 operators in layers take it for ``data`` and ``layers``.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     moves : Mapping[str, float] or None
