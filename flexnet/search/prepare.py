@@ -1,5 +1,6 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose
 from flexnet.search.driver import Outcome, reset_span
 from flexnet.search.found import Found
-from flexnet.search.moves.mix import BLOCKS, PROPAGATING, RECONFIGURING, make_mix
+from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import (
     Networks,
@@ -46,11 +47,13 @@ MOST_NETWORKS = 100
 OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
 
-
 # Hops of packets followed to choose among the best plans, beyond those of the best by the search's prices; and so that
 # a checkpoint tells a plan's time: some seconds, and less than one.
 FINAL_HOPS = 30_000_000
 GLANCED_HOPS = 5_000_000
+
+# Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name.
+MANY_LAYERED = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +239,8 @@ class _Layout:
     def portfolio(self, imported: bool) -> Prepared:
         """All starts, or an imported one alone, annealed in rounds."""
         pricer, rng = self.pricer, self.rng
-        mix = make_mix(self.space, self.settings.moves or BLOCKS)
-        names = STARTS if self.settings.start == ALL_STARTS else (self.settings.start,)
+        mix = make_mix(self.space, self.settings.moves or block_shares(self.space))
+        names = self._starts() if self.settings.start == ALL_STARTS else (self.settings.start,)
         named = [] if imported else [(name, given) for name in names for given in self._points(name).strategies]
         strategies = [self.first, *(self._strategy(given) for _, given in named)]
         kinds = ["imported" if imported else STARTS["data"].name, *(STARTS[name].name for name, _ in named)]
@@ -261,6 +264,11 @@ class _Layout:
             return None, rebuilder(self.problem, self.family)
         fixed = fixed_network(self.problem, self.family, self.rng)
         return fixed, cycle_follower(fixed) if follows_groups(self.problem, fixed) else None
+
+    def _starts(self) -> Iterable[str]:
+        """All, but for a model of many layers only those that take seconds."""
+        repeated = sum(block.length * block.count for block in self.problem.graph.blocks)
+        return STARTS if repeated < MANY_LAYERED else ("data", "layers")
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

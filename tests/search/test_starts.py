@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_lines import SEARCH, errors_of, run_json
 
@@ -21,6 +22,47 @@ def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys:
     assert sum(record["bound_terms"].values()) == pytest.approx(1.0, abs=0.05)  # type: ignore[attr-defined]
     assert bool(record.get("additive_ms_and_memory_gb")) == (start == "dp")
     assert record["inputs"]["settings"]["start"] == start  # type: ignore[index]
+
+
+LAYERED = ["--num-layers", "4", "--hidden-size", "512", "--intermediate-size", "1024", "--num-heads", "8"]
+LLAMA = ["search", "llama", *LAYERED, "--sequence-length", "16", "--vocabulary-size", "1024", "--batch-size", "64"]
+ON_FOUR = ["--nsimnode", "4", "--gpu", "h100", "--topology", "fc", "--start", "layers"]
+
+
+def test_layers_are_dealt_out_and_cut_where_data_parallelism_does_not_fit() -> None:
+    from flexnet import CORRECTED, MODELS, Cluster, complete_table, make_problem, roofline_table
+    from flexnet.plan.memory import memory_needed
+    from flexnet.plan.strategy import make_strategy
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.data_parallel import data_parallel
+    from flexnet.search.starts.layers import Layers
+
+    flags = dict(zip(LLAMA[2:-2:2], LLAMA[3:-2:2], strict=True))
+    graph = MODELS["llama"].build(flags, 64)
+    table = complete_table(roofline_table(graph, "h100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4), CORRECTED, optimizer="adam")
+    space, rng = make_space(problem, strided=False), np.random.default_rng(0)
+
+    def points(limit: float | None) -> list[float]:
+        given = Layers().points(space, None, limit, rng).strategies  # type: ignore[arg-type]
+        return [memory_needed(problem, make_strategy(problem, configs)) for configs in given]  # type: ignore[arg-type]
+
+    parallel = memory_needed(problem, make_strategy(problem, data_parallel(rng, space)))
+    assert points(None) == points(parallel) == []
+    dealt, cut = points(0.7 * parallel)
+    assert dealt <= 0.7 * parallel and cut <= 0.7 * parallel
+    (leanest,) = points(0.01 * parallel)
+    assert 0.01 * parallel < leanest < 0.5 * parallel
+    assert Layers().points(make_space(problem, strided=True), None, 0.7 * parallel, rng).strategies  # type: ignore[arg-type]
+
+
+@pytest.mark.compiled
+def test_a_search_begins_with_layers_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.13", "--search-budget", "5"]) == 0
+    assert "the first that fits start" in capsys.readouterr().out
+    assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.01", "--search-budget", "5"]) == 2
+    (line,) = errors_of(capsys.readouterr().err)
+    assert "the starting strategy needs" in line and "GB" in line and "raise --gpu-memory or use more servers" in line
 
 
 def test_no_bound_is_told_of_the_originals_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -181,7 +181,8 @@ SEARCH_FLAGS = [
         default=ALL_STARTS,
         metavar="NAME",
         help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
-        "programming, or groups of operators on groups of servers; --method mcmc takes all for data",
+        "programming, groups of operators on groups of servers, or layers dealt out or cut where memory needs it; "
+        "--method mcmc takes all for data",
     ),
     Flag(
         ["start_file", "--import", "--import-strategy"],

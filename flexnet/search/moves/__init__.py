@@ -23,6 +23,7 @@ MOVES: "Registry[type[Move]]" = Registry(
         "shift": "flexnet.search.moves.shift:Shift",
         "swap": "flexnet.search.moves.swap:Swap",
         "deal": "flexnet.search.moves.deal:Deal",
+        "repeat": "flexnet.search.moves.repeat:Repeat",
     },
 )
 """Moves by the name that `Settings.moves` takes."""

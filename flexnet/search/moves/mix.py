@@ -10,7 +10,7 @@ from flexnet.search.moves import MOVES
 from flexnet.search.moves.move import Move
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["BLOCKS", "PROPAGATING", "RECONFIGURING", "MoveMix", "make_mix"]
+__all__ = ["BLOCKS", "LAYERED", "PROPAGATING", "RECONFIGURING", "MoveMix", "block_shares", "make_mix"]
 
 RECONFIGURING: Mapping[str, float] = {"reconfigure": 1.0}
 PROPAGATING: Mapping[str, float] = {"propagate": 0.25, "reconfigure": 0.75}  # model.h:315
@@ -25,6 +25,12 @@ BLOCKS: Mapping[str, float] = {
     "reconfigure": 0.05,
 }
 """Shares of moves in a portfolio."""
+
+LAYERED: Mapping[str, float] = {**BLOCKS, "recut": 0.52, "repeat": 0.1}
+"""The same for a model of many layers."""
+
+MANY = 200
+"""Operators of repeated blocks; where there are fewer, other moves reach every layer soon enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,12 @@ class MoveMix:
                 return move
             draw -= share
         return self.moves[-1][0]
+
+
+def block_shares(space: MoveSpace) -> Mapping[str, float]:
+    """Shares of moves in a portfolio of a problem."""
+    repeated = sum(block.length * block.count for block in space.problem.graph.blocks)
+    return LAYERED if repeated >= MANY else BLOCKS
 
 
 def make_mix(space: MoveSpace, shares: Mapping[str, float]) -> MoveMix:
