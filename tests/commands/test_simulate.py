@@ -252,3 +252,17 @@ def test_rings_of_flexnetpacket_start_at_an_index_unless_told_otherwise(written,
     assert as_json(capsys, written())["protocol"]["rings_by_index"] is True
     assert as_json(capsys, written(), "--rings", "member")["protocol"]["rings_by_index"] is False
     assert as_json(capsys, written(), "--protocol", "dctcp")["protocol"]["rings_by_index"] is False
+
+
+def test_graphs_without_times_are_remarked_on(written, capsys):
+    file = sample()
+    status, _, err = simulate(capsys, written(replace(file, tasks=replace(file.tasks, run_ms=0 * file.tasks.run_ms))))
+    assert status == 0
+    assert "none of the 4 compute tasks of" in err and "takes any time; is the file damaged?" in err
+
+
+def test_too_many_packets_are_told(written, capsys, monkeypatch):
+    monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 3)
+    status, out, err = simulate(capsys, written())
+    assert (status, out.splitlines()[1].endswith("; fair")) == (0, True)
+    assert "too many packets to follow in a minute" in err
