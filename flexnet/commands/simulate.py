@@ -47,6 +47,8 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
         replays(graph, fabric, seeds, links=_links(request), protocol=request.protocol), key=lambda one: one.seconds
     )
     median, draws = found[(len(found) - 1) // 2], [one.seconds for one in found]
+    if request.links is None and request.protocol.by_packet and median.links == "fair":
+        warn("there are too many packets to follow in a minute, so links are shared fairly; see --network packet")
     say(_document(request, graph, fabric, median, draws) if request.as_json else _text(request, fabric, median, draws))
     return 0
 

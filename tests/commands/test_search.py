@@ -166,7 +166,10 @@ def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pyt
 
 def test_a_start_that_leaves_servers_idle_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategy = tmp_path / "s.txt"
-    assert search("--topology", "fc", "--nsimnode", "2", "--export", str(strategy)) == 0
+    assert (
+        search("--topology", "fc", "--nsimnode", "2", "--start", "data", "--budget", "0", "--export", str(strategy))
+        == 0
+    )
     capsys.readouterr()
     assert search("--topology", "fc", "--import", str(strategy), "--budget", "1", "-o", str(tmp_path)) == 0
     expected = f"flexnet: warning: strategy file {strategy} uses 2 of 4 servers; 2 stay idle in it"

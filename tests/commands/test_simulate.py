@@ -45,8 +45,8 @@ def test_it_prints_where_the_time_goes(written, capsys):
     lines = out.splitlines()
     assert lines[0] == "tasks      4 compute, 2 transfers, 2 all-reduces on 4 servers"
     network = "network    the file's network: 4 links of 100 Gbps, 1 switches, 1 us a hop"
-    assert lines[1] == f"{network} (not in the file; see --network-latency); fair"
-    assert simulate(capsys, written(), "--network-latency", "1")[1].splitlines()[1] == f"{network}; fair"
+    assert lines[1] == f"{network} (not in the file; see --network-latency); packet"
+    assert simulate(capsys, written(), "--network-latency", "1")[1].splitlines()[1] == f"{network}; packet"
     assert "-0.0" not in out
     assert lines[-1].startswith("iteration  6.1") and lines[-1].endswith("exposed communication")
     assert any(line.startswith("link       server 0 -> switch 0") for line in lines)
@@ -59,7 +59,7 @@ def test_json_adds_up(written, capsys):
     assert found["bandwidth_tax"] == pytest.approx(1.0)
     assert sum(phase["ms"] for phase in found["phases"]) == pytest.approx(found["iteration_ms"])
     assert found["bytes_on_links"] == pytest.approx(2 * found["bytes_demanded"])  # up to the switch and down
-    assert found["bytes_demanded"] == pytest.approx(2 * 5000 + 4 * 2 * 3 / 4 * 1000)
+    assert found["bytes_demanded"] == pytest.approx(2 * 5000 + 4 * 2 * 3 / 4 * 1000 / 4)  # small: one round
     shares = [link["utilisation"] for link in found["links"]]
     assert shares == sorted(shares, reverse=True) and shares[-1] > 0 and shares[0] <= 1
     assert found["draws_ms"] == [found["iteration_ms"]]
@@ -196,11 +196,11 @@ def test_broken_files_are_refused_with_one_sentence(name, file, word, written, c
         (("a", "b"), "unexpected argument 'b'"),
         (("none.fbuf",), "cannot read the task graph none.fbuf"),
         (("a", "--topology", "torus"), '--topology is "torus"; it must be file, topoopt'),
-        (("a", "--network", "slow"), '--network is "slow"; it must be fair or fifo'),
+        (("a", "--network", "slow"), '--network is "slow"; it must be packet, fair or fifo'),
         (("a", "--ports", "4"), "--ports is for --topology kary; the topology is file"),
         (("a", "--topology", "kary", "--oversubscription", "2"), "--oversubscription is for --topology leafspine"),
         (("a", "--segment-bytes", "5000"), "--segment-bytes is for --network fifo only"),
-        (("a", "--network", "fifo", "--allreduce", "ps"), "--allreduce is for --network fair only"),
+        (("a", "--network", "fifo", "--allreduce", "ps"), "--allreduce is not for --network fifo"),
         (("a", "--draws", "0"), '--draws is "0"; it must be a whole number from 1 to 10000'),
         (
             ("a", "--interface-bandwidth", "0"),
@@ -236,3 +236,33 @@ def test_help_tells_every_flag(capsys):
     assert status == 0
     for flag in ("--network", "--topology", "--oversubscription", "--draws", "--json"):
         assert flag in out
+
+
+def test_packets_are_followed_for_protocols_that_have_them(written, capsys):
+    for protocol, links in (("flexnetpacket", "packet"), ("dctcp", "packet"), ("roce", "fair"), ("fluid", "fair")):
+        found = as_json(capsys, written(), "--protocol", protocol)
+        assert found["network"] == links
+    assert as_json(capsys, written(), "--network", "fair")["network"] == "fair"
+    status, _, err = simulate(capsys, written(), "--network", "packet", "--protocol", "roce")
+    assert status == 2
+    assert "--network packet is for --protocol flexnetpacket or dctcp; roce has no packets to follow" in err
+
+
+def test_rings_of_flexnetpacket_start_at_an_index_unless_told_otherwise(written, capsys):
+    assert as_json(capsys, written())["protocol"]["rings_by_index"] is True
+    assert as_json(capsys, written(), "--rings", "member")["protocol"]["rings_by_index"] is False
+    assert as_json(capsys, written(), "--protocol", "dctcp")["protocol"]["rings_by_index"] is False
+
+
+def test_graphs_without_times_are_remarked_on(written, capsys):
+    file = sample()
+    status, _, err = simulate(capsys, written(replace(file, tasks=replace(file.tasks, run_ms=0 * file.tasks.run_ms))))
+    assert status == 0
+    assert "none of the 4 compute tasks of" in err and "takes any time; is the file damaged?" in err
+
+
+def test_too_many_packets_are_told(written, capsys, monkeypatch):
+    monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 3)
+    status, out, err = simulate(capsys, written())
+    assert (status, out.splitlines()[1].endswith("; fair")) == (0, True)
+    assert "too many packets to follow in a minute" in err

@@ -157,6 +157,7 @@ AT = r"^m\.json: measurement 1 \(Dense_8_4 2-1-4\): "
         ("fw_time", True, AT + "fw_time is true; it must be a number"),
         ("fw_time", "1.5", AT + "fw_time is 1.5; it must be a number of milliseconds"),
         ("fw_time", None, AT + "fw_time is null"),
+        ("fw_time", 3.6e6, AT + "fw_time is 3600000.0 ms, an hour or more"),
         ("bw_time", -1, AT + "bw_time is -1 ms; a time cannot be negative"),
         ("bw_time", 1e39, AT + r"bw_time is 1e\+39 ms; it must be a finite number"),
         ("mem_req", 640.0, AT + "mem_req is 640.0; it must be a whole number of bytes"),

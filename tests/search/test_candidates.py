@@ -8,11 +8,14 @@ from flexnet.errors import FlexNetError
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.plan.strategy import Strategy
+from flexnet.plan.task_graph_builder import Builder
 from flexnet.search.candidates import ELITE, Candidate, choose, with_candidate
 from flexnet.search.driver import drive
 from flexnet.search.find import find_plan
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import Timeline
 
 
@@ -54,12 +57,24 @@ def test_what_is_chosen_is_the_fastest_of_the_elite_at_full_resolution():
     assert find_plan(problem(), Settings("topoopt", 60, method="mcmc", seed=1)).seconds == timeline.seconds
 
 
-def test_with_fair_network_every_proposal_is_exact_and_needs_no_elite():
+def test_with_fair_network_every_proposal_is_priced_at_full_resolution():
     ready = prepare(problem(), Settings("topoopt", 40, network="fair"))
     state = drive(ready.search, ready.rng, ready.state, 40).state
-    assert state.elite == ()
-    for p in (state.current, state.best):
-        assert ready.search.pricer.exact(p.strategy, p.network, None).seconds == p.seconds
+    fair, built = FairLinks(), Builder(ready.problem)
+    for p in (state.current, state.best, *state.elite):
+        assert fair.seconds(built.arrays(p.strategy), network_arrays(p.network)) == p.seconds
+
+
+def test_finalists_end_with_the_packets_that_may_be_followed(monkeypatch):
+    ready = prepare(problem(), Settings("topoopt", 60, method="mcmc", seed=1))
+    state = drive(ready.search, ready.rng, ready.state, 60).state
+    monkeypatch.setattr("flexnet.search.prepare.FINAL_HOPS", 0)
+    chosen, timeline = ready.choose(state)
+    assert chosen is state.best
+    assert timeline.seconds == ready.timeline(state.best).seconds
+    assert ready.glanced(state.best) == timeline.seconds
+    monkeypatch.setattr("flexnet.search.prepare.GLANCED_HOPS", 0)
+    assert ready.glanced(state.best) == state.best.seconds
 
 
 def test_the_originals_links_are_priced_as_they_are():

@@ -1,5 +1,6 @@
 """Several chains side by side: what comes out depends on the seed and their number alone."""
 
+import numpy as np
 import pytest
 from random_models import problem_of, tower
 
@@ -61,8 +62,9 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
     assert not one.schedule.pending and not other.schedule.pending
     pools = [[plan.seconds for plan in chain.schedule.pool] for chain in (one, other)]
     assert pools[0] == pools[1]
-    times = {ready.search.pricer.exact(s, ready.state.network, None).seconds for s in starts}
-    assert pools[0][0] == min(ready.start.seconds, *times)
+    rng, network = np.random.default_rng(0), ready.state.network
+    times = {ready.search.pricer.price(rng, s, network).seconds for s in starts}
+    assert pools[0][0] == min(ready.state.current.seconds, *times)
     for state in turns:
         assert state.best.seconds == min(chain.best.seconds for chain, _ in state.chains)
         assert {chain.best.seconds for chain, _ in state.chains} == {state.best.seconds}  # told after every turn
