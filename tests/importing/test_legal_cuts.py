@@ -48,29 +48,34 @@ class Program:
             if node.op == "placeholder":
                 spec = specs[node.name]
                 stored = {**program.state_dict, **program.constants}
-                self.leaves[node] = x if spec.kind.name == "USER_INPUT" else stored[spec.target]
+                self.leaves[node, 0] = x if spec.kind.name == "USER_INPUT" else stored[spec.target]
                 if spec.kind.name == "PARAMETER":
-                    self.parameters[spec.target] = node
+                    self.parameters[spec.target] = node, 0
                 elif spec.kind.name == "USER_INPUT":
-                    self.input = node
+                    self.input = node, 0
         self.values: Tensors = {}
         for op in self.emitter.operators:
-            base = self.output(op)
-            self.values[base] = self.run(base, {})
+            for base in self.groups[op.index][-1].exit.outputs:
+                if base in self.made_by:
+                    self.values[base] = self.run(base, {})
 
     def output(self, op: Operator) -> Base:
         return self.groups[op.index][-1].exit.outputs[0]
 
     def run(self, base: Base, given: Tensors) -> "torch.Tensor":
         """A tensor as its node shows it, with values given for some nodes."""
-        known = {**self.leaves, **given}
+        known = {node: value for (node, _), value in self.leaves.items()}
+        known |= {node: value for (node, _), value in given.items() if isinstance(node.meta["val"], torch.Tensor)}
 
         def value(node: object) -> object:
             if not isinstance(node, torch.fx.Node):
                 return [value(one) for one in node] if isinstance(node, list | tuple) else node
             if node not in known:
                 kwargs = {key: value(one) for key, one in node.kwargs.items()}
-                known[node] = node.target(*[value(one) for one in node.args], **kwargs)
+                found = node.target(*[value(one) for one in node.args], **kwargs)
+                if not isinstance(found, torch.Tensor):
+                    found = [given.get((node, i), one) for i, one in enumerate(found)]
+                known[node] = found
             return known[node]
 
         node, i, _ = self.made_by[base]
@@ -145,7 +150,7 @@ def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int
             low = j * piece * window.stride - window.padding
             high = ((j + 1) * piece - 1) * window.stride - window.padding + window.size
             ranges.append((max(low, 0), min(high, n)))
-    return program.made_by[base][0], _region(_put_out(program, base), ranges)
+    return program.made_by[base][:2], _region(_put_out(program, base), ranges)
 
 
 def _held(program: Program, op: Operator, axis: int, degree: int, j: int) -> Iterator[tuple[object, "torch.Tensor", bool]]:
@@ -214,7 +219,8 @@ def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction
 
 
 def _value_of(program: Program, node: object) -> "torch.Tensor":
-    base = next(base for base, (maker, _, _) in program.made_by.items() if maker is node and base in program.values)
+    found = (base for base, made in program.made_by.items() if made[:2] == node)
+    base = next(base for base in found if base in program.values)
     return program.values[base]
 
 
