@@ -19,15 +19,15 @@ from flexnet.errors import FlexNetError
 from flexnet.importing.entry import import_torch
 from flexnet.importing.export import exported
 
-KNOWN = (
-    "ResNet ConvNext ViT Swin MobileNetV2 EfficientNet GPT2 Llama Mistral Mixtral Qwen2 Qwen2Moe Gemma2 Phi3 OPT GPTNeoX "
-    "Bloom Falcon DeepseekV3 Bert Roberta T5 Whisper Albert"
-).split()
-OTHERS = (
-    "DistilBert Electra DebertaV2 XLNet Bart Pegasus MBart SiglipVision CLIPVision Segformer RegNet MobileViT DeiT Beit "
-    "Data2VecText Wav2Vec2 Hubert StableLm Cohere Olmo Qwen3 Phi Starcoder2 CodeGen GPTJ Mpt Granite Longformer Funnel "
-    "LayoutLM XLMRoberta GPTBigCode Qwen3Moe Swinv2 Dinov2 PoolFormer Levit Cvt MobileBert SqueezeBert FNet"
-).split()
+KNOWN = str.split(
+    "ResNet ConvNext ViT Swin MobileNetV2 EfficientNet GPT2 Llama Mistral Mixtral Qwen2 Qwen2Moe Gemma2 Phi3 OPT "
+    "GPTNeoX Bloom Falcon DeepseekV3 Bert Roberta T5 Whisper Albert"
+)
+OTHERS = str.split(
+    "DistilBert Electra DebertaV2 XLNet Bart Pegasus MBart SiglipVision CLIPVision Segformer RegNet MobileViT DeiT "
+    "Beit Data2VecText Wav2Vec2 Hubert StableLm Cohere Olmo Qwen3 Phi Starcoder2 CodeGen GPTJ Mpt Granite "
+    "Longformer Funnel LayoutLM XLMRoberta GPTBigCode Qwen3Moe Swinv2 Dinov2 PoolFormer Levit Cvt MobileBert FNet"
+)
 BATCH, STEPS = 2, 64
 
 
@@ -95,7 +95,9 @@ def main() -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
     transformers.logging.set_verbosity_error()
-    print(f"{'model':<14} {'parameters':>15} {'PyTorch':>8} {'forward':>9} {'backward':>9} {'ops':>6} {'s':>7} {'GB':>7}")
+    print(
+        f"{'model':<14} {'parameters':>15} {'PyTorch':>8} {'forward':>9} {'backward':>9} {'ops':>6} {'s':>7} {'GB':>7}"
+    )
     for name in sys.argv[1:] or [*KNOWN, *OTHERS]:
         print(line_of(name), flush=True)
 

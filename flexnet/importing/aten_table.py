@@ -2,10 +2,13 @@
 
 import torch
 
-from flexnet.importing.aten import Call, Handler
+from flexnet.importing.aten import Handler
+from flexnet.importing.aten_layers import LAYERS
 from flexnet.importing.aten_light import LIGHT, pointwise, reduction
-from flexnet.importing.aten_products import LAYERS, PRODUCTS
-from flexnet.importing.aten_views import MOVES, VIEWS
+from flexnet.importing.aten_moves import MOVES
+from flexnet.importing.aten_products import PRODUCTS
+from flexnet.importing.aten_views import VIEWS
+from flexnet.importing.calls import Call
 
 __all__ = ["PRODUCTS", "VIEWS", "handler_of"]
 

@@ -14,7 +14,7 @@ from flexnet.errors import FlexNetError
 __all__ = ["exported", "tensors_in"]
 
 
-class _Tensors(torch.nn.Module):
+class _Tensors(torch.nn.Module):  # type: ignore[misc]
     """A module that returns the tensors of what another returns: no caches, no classes of its own."""
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -37,9 +37,7 @@ def tensors_in(result: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(value)
 
 
-def exported(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> "torch.export.ExportedProgram":
+def exported(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> "torch.export.ExportedProgram":
     """Trace a module; names of its parameters begin with ``module.``.
 
     Raises

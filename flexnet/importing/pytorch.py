@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from flexnet.errors import FlexNetError
-from flexnet.importing.aten import Reader, dtype_name
+from flexnet.importing.aten import Reader
+from flexnet.importing.calls import dtype_name
 from flexnet.importing.export import exported
 from flexnet.importing.graphs import Imported, graph_of
 from flexnet.importing.values import Base, Role, Value
