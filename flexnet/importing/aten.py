@@ -226,6 +226,7 @@ class Reader:
     def _decompose(self, call: Call) -> GraphModule | None:
         from torch._decomp import core_aten_decompositions
         from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.utils._pytree import tree_flatten, tree_unflatten
 
         def fake(one: Any) -> Any:
             if isinstance(one, Value):
@@ -235,17 +236,17 @@ class Reader:
             return one
 
         names = list(call.given)
-        arguments = [fake(call.given[name]) for name in names]
-        places = [(i, one) for i, one in enumerate(arguments) if isinstance(one, torch.Tensor)]
+        leaves, spec = tree_flatten([fake(call.given[name]) for name in names])
+        places = [(i, one) for i, one in enumerate(leaves) if isinstance(one, torch.Tensor)]
 
         def run(*tensors: torch.Tensor) -> Any:
-            filled = list(arguments)
+            filled = list(leaves)
             for (i, _), tensor in zip(places, tensors, strict=True):
                 filled[i] = tensor
+            arguments = dict(zip(names, tree_unflatten(filled, spec), strict=True))
             keyword = {a.name for a in call.op._schema.arguments if a.kwarg_only}
-            positional = [one for name, one in zip(names, filled, strict=True) if name not in keyword]
-            named = {name: one for name, one in zip(names, filled, strict=True) if name in keyword}
-            return call.op(*positional, **named)
+            positional = [one for name, one in arguments.items() if name not in keyword]
+            return call.op(*positional, **{name: one for name, one in arguments.items() if name in keyword})
 
         if len(places) != len(call.values):
             return None

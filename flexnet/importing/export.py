@@ -47,6 +47,12 @@ def exported(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, 
         do not fit.
     """
     device = next((one.device for one in module.parameters()), torch.device("cpu"))
+
+    def placed(one: Any) -> Any:
+        there = isinstance(one, torch.Tensor) and one.device != device
+        return torch.empty_like(one, device=device) if there else one
+
+    args, kwargs = [placed(one) for one in args], {name: placed(one) for name, one in kwargs.items()}
     try:
         with device, _silence():  # what the module makes on the way, it makes there
             return _exported(module, args, kwargs)

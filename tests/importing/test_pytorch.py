@@ -142,4 +142,4 @@ def test_hugging_face(architecture, sizes):
     kinds = {op.kind for op in found.graph.operators}
     assert {OpType.LINEAR, OpType.SCALED_DOT_PRODUCT, OpType.TOKEN_EMBEDDING} <= kinds
     if architecture == "Mixtral":
-        assert any(op.equation == "abcd,bed->abce" for op in found.graph.operators)
+        assert any(op.equation.startswith("abcd,b") for op in found.graph.operators)
