@@ -4,9 +4,9 @@ What every ATen operator is, the tables of `flexnet.importing.aten_table` say; e
 known by their tags.  An operator that is in no table is decomposed as PyTorch knows it, and read again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import GraphModule, Node
@@ -16,7 +16,7 @@ from flexnet.importing.calls import Call, call_of, dtype_name, evaluated, flat, 
 from flexnet.importing.steps import Recorder, Work
 from flexnet.importing.values import Base, Role, Value, reshaped
 
-__all__ = ["Handler", "Reader", "Result", "named"]
+__all__ = ["Handler", "Reader", "Result", "Tables", "named"]
 
 Result = Value | list[Value]
 Handler = Callable[["Reader", Call], Result]
@@ -27,14 +27,33 @@ def named(handler: Handler, names: str) -> dict[str, Handler]:
     return dict.fromkeys(names.split(), handler)
 
 
+class Tables(NamedTuple):
+    """Which operator is read how.
+
+    Parameters
+    ----------
+    views : mapping
+        By name, those of which most are views, of parameters and constants too.
+    products : mapping
+        By name, those that have operations that count.
+    find : callable
+        What reads any other; None for one that must be decomposed.
+    """
+
+    views: Mapping[str, Handler]
+    products: Mapping[str, Handler]
+    find: Callable[[Call], Handler | None]
+
+
 @dataclass
 class Reader:
     """Reads one graph and those inside it.
 
     Parameters
     ----------
-    recorder : Recorder
     batch_size : int
+    tables : Tables
+    recorder : Recorder
     folded : list of Work
         Products of parameters and constants alone, which are in no step.
     no_grad : bool
@@ -48,6 +67,7 @@ class Reader:
     """
 
     batch_size: int
+    tables: Tables
     recorder: Recorder = field(default_factory=Recorder)
     folded: list[Work] = field(default_factory=list)
     no_grad: bool = False
@@ -160,31 +180,27 @@ class Reader:
 
     def apply(self, call: Call, handler: "Handler | None" = None) -> Result:
         """What an operator makes of its arguments, by a handler, or that of its name and tags."""
-        from flexnet.importing.aten_table import PRODUCTS, VIEWS, handler_of
-
-        if call.name in VIEWS:
-            return (handler or VIEWS[call.name])(self, call)
+        if call.name in self.tables.views:
+            return (handler or self.tables.views[call.name])(self, call)
         values = call.values
         roles = {value.base.role for value in values}
         if roles <= {Role.CONSTANT}:
             return self._outputs(call, lambda shape, dtype: self.constant(shape, dtype))
         if roles <= {Role.CONSTANT, Role.PARAMETER} and not (
-            call.name in PRODUCTS and call.shape[:1] == (self.batch_size,)
+            call.name in self.tables.products and call.shape[:1] == (self.batch_size,)
         ):
             return self._folded(call, values)
-        handler = handler or handler_of(call)
+        handler = handler or self.tables.find(call)
         if handler is None:
             return self._by_decomposition(call)
         return handler(self, call)
 
     def _folded(self, call: Call, values: list[Value]) -> Result:
-        from flexnet.importing.aten_table import PRODUCTS
-
         names = tuple(dict.fromkeys(name for value in values for name in value.base.parameters))
         grad = any(value.base.needs_grad for value in values) and not self.no_grad
-        if call.name in PRODUCTS:
+        if call.name in self.tables.products:
             before = len(self.recorder.steps)
-            PRODUCTS[call.name](self, call)
+            self.tables.products[call.name](self, call)
             self.folded += [step.work for step in self.recorder.steps[before:] if step.work is not None]
             for step in self.recorder.steps[before:]:
                 self.recorder.by_expert.difference_update(step.outputs)

@@ -65,7 +65,7 @@ def _silence() -> Iterator[None]:
     """Nothing that PyTorch prints and logs of what it cannot trace; the error has it."""
     nowhere = StringIO()
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
     try:
         with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -15,6 +15,7 @@ from flexnet.importing.aten_layers import LAYERS
 from flexnet.importing.aten_light import LIGHT, pointwise, reduction
 from flexnet.importing.aten_moves import MOVES
 from flexnet.importing.aten_products import PRODUCTS
+from flexnet.importing.aten_table import TABLES
 from flexnet.importing.aten_views import VIEWS
 from flexnet.importing.calls import Call
 from flexnet.importing.graphs import Imported, graph_of
@@ -66,7 +67,7 @@ def import_file(path: Path, *, name: str | None = None, batch_size: int | None =
         shape = _shape(path, one.name, types)
         base = Base(shape, _dtype(one.type.tensor_type.elem_type), Role.DATA, batched=True)
         env[one.name] = Value.whole(base)
-    reader = Reader(batch)
+    reader = Reader(batch, TABLES)
     for node in graph.node:
         _read(path, reader, node, env, small, types)
     results = [env[one.name] for one in graph.output if isinstance(env.get(one.name), Value)]

@@ -197,8 +197,8 @@ def _read_source(entry: _Document, before: list[Operator], known: int, wanted: i
     if "view" not in entry:
         if made.dims != tensor.dims:
             raise FlexNetError(
-                f"operator {name} reads {tensor.shape} of what operator {op} puts out as {made.shape}; a view must tell "
-                "how"
+                f"operator {name} reads {tensor.shape} of what operator {op} puts out as {made.shape}; a view must "
+                "tell how"
             )
         return Source(op, output, tensor)
     view = []

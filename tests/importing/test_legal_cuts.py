@@ -260,7 +260,7 @@ def _gradients(program: Program, op: Operator, base: Base, given: Tensors, loss:
     }
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(names=layer_names, embedded=st.booleans())
 def test_parts_make_up_the_whole(names: list[str], embedded: bool) -> None:
     program = Program(*module_of(names, embedded))

@@ -111,7 +111,7 @@ def test_heads_are_cut_through_views():
 
 @pytest.mark.parametrize("module", [Branch, Masked])
 def test_what_hangs_on_values_is_one_sentence(module):
-    with pytest.raises(FlexNetError, match="values|size"):
+    with pytest.raises(FlexNetError, match=r"values|size"):
         from_torch(module(), [torch.empty(4, 4)])
 
 
