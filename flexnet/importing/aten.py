@@ -1,90 +1,48 @@
-"""Reads graphs of ATen operators: each node becomes a view, a step (`flexnet.importing.steps`), or nothing.
+"""Reads graphs of ATen operators: each node becomes a view, a step (see `flexnet.importing.steps`), or nothing.
 
-What every ATen operator is, `TABLE` says; element-wise ones and reductions are known by their tags.  An operator that is
-in no table is decomposed as PyTorch knows it, and read again.
+What every ATen operator is, the tables of `flexnet.importing.aten_table` say; element-wise ones and reductions are
+known by their tags.  An operator that is in no table is decomposed as PyTorch knows it, and read again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.fx import GraphModule, Node
 
 from flexnet.errors import FlexNetError
+from flexnet.importing.calls import Call, call_of, dtype_name, evaluated, flat, path_of, returns_list
 from flexnet.importing.steps import Recorder, Work
 from flexnet.importing.values import Base, Role, Value, reshaped
 
-__all__ = ["Call", "Reader", "dtype_name", "values_in"]
-
-_DTYPES = {torch.int64: "int64", torch.bool: "bool", torch.complex64: "double", torch.complex128: "double"}
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """The name of an element type in `flexnet.model.graph.ELEMENT_BYTES`; floating-point numbers are ``"float"``."""
-    return _DTYPES.get(dtype, "float" if dtype.is_floating_point else "int32")
-
-
-@dataclass(slots=True)
-class Call:
-    """One operator of a graph, with its arguments by name.
-
-    Parameters
-    ----------
-    op : OpOverload
-    name : str
-        Without overload, and without the underscore of one that works in place.
-    given : dict
-        Arguments by name, defaults included; tensors as values.
-    shapes, dtypes : list
-        Of its outputs.
-    where : str
-        Path of the module.
-    in_place : bool
-        Whether it changes its first argument.
-    """
-
-    op: Any
-    name: str
-    given: dict[str, Any]
-    shapes: list[tuple[int, ...]]
-    dtypes: list[str]
-    where: str
-    in_place: bool = False
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the first output."""
-        return self.shapes[0]
-
-    @property
-    def first(self) -> Value:
-        """The first argument."""
-        found: Value = next(iter(self.given.values()))
-        return found
-
-    @property
-    def values(self) -> list[Value]:
-        """All tensors among its arguments."""
-        return list(values_in(self.given.values()))
-
-    def axis(self, name: str = "dim", rank: int | None = None) -> int:
-        """An argument that is an axis, counted from the front."""
-        rank = len(self.first.shape) if rank is None else rank
-        return int(self.given[name]) % max(rank, 1)
-
+__all__ = ["Handler", "Reader", "Result", "Tables", "named"]
 
 Result = Value | list[Value]
 Handler = Callable[["Reader", Call], Result]
 
 
-def values_in(arguments: Any) -> Iterator[Value]:
-    """Values in nested lists."""
-    for one in arguments:
-        if isinstance(one, Value):
-            yield one
-        elif isinstance(one, list | tuple):
-            yield from values_in(one)
+def named(handler: Handler, names: str) -> dict[str, Handler]:
+    """What reads several operators, by their names in one text."""
+    return dict.fromkeys(names.split(), handler)
+
+
+class Tables(NamedTuple):
+    """Which operator is read how.
+
+    Parameters
+    ----------
+    views : mapping
+        By name, those of which most are views, of parameters and constants too.
+    products : mapping
+        By name, those that have operations that count.
+    find : callable
+        What reads any other; None for one that must be decomposed.
+    """
+
+    views: Mapping[str, Handler]
+    products: Mapping[str, Handler]
+    find: Callable[[Call], Handler | None]
 
 
 @dataclass
@@ -93,8 +51,9 @@ class Reader:
 
     Parameters
     ----------
-    recorder : Recorder
     batch_size : int
+    tables : Tables
+    recorder : Recorder
     folded : list of Work
         Products of parameters and constants alone, which are in no step.
     no_grad : bool
@@ -108,6 +67,7 @@ class Reader:
     """
 
     batch_size: int
+    tables: Tables
     recorder: Recorder = field(default_factory=Recorder)
     folded: list[Work] = field(default_factory=list)
     no_grad: bool = False
@@ -127,7 +87,7 @@ class Reader:
             elif node.op == "get_attr":
                 env[node] = self._attribute(graph, str(node.target))
             elif node.op == "output":
-                return [_evaluated(env, one) for one in _flat(node.args[0])]
+                return [evaluated(env, one) for one in flat(node.args[0])]
             else:
                 env[node] = self._call(graph, node, env, roots, where)
         return []
@@ -137,7 +97,7 @@ class Reader:
             if node.op == "call_function" and "grouped_mm" in str(node.target):
                 matrices = node.args[1].meta.get("val")
                 if matrices is not None and matrices.ndim == 3:
-                    self.n_expert[_path_of(node) or where] = int(matrices.shape[0])
+                    self.n_expert[path_of(node) or where] = int(matrices.shape[0])
 
     def _attribute(self, graph: GraphModule, target: str) -> Any:
         found: Any = graph
@@ -147,17 +107,17 @@ class Reader:
 
     def _call(self, graph: GraphModule, node: Node, env: dict[Node, Any], roots: dict[Node, Node], where: str) -> Any:
         target: Any = node.target
-        path = _path_of(node) or where
+        path = path_of(node) or where
         if target is getattr and node.args[1] == "shape":
-            return env[node.args[0]].shape  # type: ignore[index]
+            return env[node.args[0]].shape
         if getattr(target, "__name__", "") == "getitem" and not hasattr(target, "_schema"):
-            source = _evaluated(env, node.args[0])
+            source = evaluated(env, node.args[0])
             picked = source[node.args[1]]
             _alias(roots, node, node.args[0])
             return picked
         if not hasattr(target, "_schema"):
             return self._higher_order(graph, node, env, path)
-        call = _call_of(node, env, path)
+        call = call_of(node, env, path)
         if call is None:
             return None
         result = self.apply(call)
@@ -203,7 +163,7 @@ class Reader:
 
     def _higher_order(self, graph: GraphModule, node: Node, env: dict[Node, Any], where: str) -> Any:
         name = str(node.target)
-        arguments = [_evaluated(env, one) for one in node.args]
+        arguments = [evaluated(env, one) for one in node.args]
         if name == "wrap_with_set_grad_enabled":
             enabled, inner, *rest = arguments
             before, self.no_grad = self.no_grad, self.no_grad or not enabled
@@ -220,31 +180,27 @@ class Reader:
 
     def apply(self, call: Call, handler: "Handler | None" = None) -> Result:
         """What an operator makes of its arguments, by a handler, or that of its name and tags."""
-        from flexnet.importing.aten_table import PRODUCTS, VIEWS, handler_of
-
-        if call.name in VIEWS:
-            return (handler or VIEWS[call.name])(self, call)
+        if call.name in self.tables.views:
+            return (handler or self.tables.views[call.name])(self, call)
         values = call.values
         roles = {value.base.role for value in values}
         if roles <= {Role.CONSTANT}:
             return self._outputs(call, lambda shape, dtype: self.constant(shape, dtype))
         if roles <= {Role.CONSTANT, Role.PARAMETER} and not (
-            call.name in PRODUCTS and call.shape[:1] == (self.batch_size,)
+            call.name in self.tables.products and call.shape[:1] == (self.batch_size,)
         ):
             return self._folded(call, values)
-        handler = handler or handler_of(call)
+        handler = handler or self.tables.find(call)
         if handler is None:
             return self._by_decomposition(call)
         return handler(self, call)
 
     def _folded(self, call: Call, values: list[Value]) -> Result:
-        from flexnet.importing.aten_table import PRODUCTS
-
         names = tuple(dict.fromkeys(name for value in values for name in value.base.parameters))
         grad = any(value.base.needs_grad for value in values) and not self.no_grad
-        if call.name in PRODUCTS:
+        if call.name in self.tables.products:
             before = len(self.recorder.steps)
-            PRODUCTS[call.name](self, call)
+            self.tables.products[call.name](self, call)
             self.folded += [step.work for step in self.recorder.steps[before:] if step.work is not None]
             for step in self.recorder.steps[before:]:
                 self.recorder.by_expert.difference_update(step.outputs)
@@ -258,20 +214,18 @@ class Reader:
 
     def _outputs(self, call: Call, made: Callable[[tuple[int, ...], str], Value]) -> Result:
         outputs = [made(shape, dtype) for shape, dtype in zip(call.shapes, call.dtypes, strict=True)]
-        return outputs[0] if len(outputs) == 1 and not _returns_list(call.op) else outputs
+        return outputs[0] if len(outputs) == 1 and not returns_list(call.op) else outputs
 
     def constant(self, shape: Sequence[int], dtype: str) -> Value:
         """A tensor that does not hang on data or parameters."""
         return Value.whole(Base(tuple(shape), dtype, Role.CONSTANT))
 
-    def light(
-        self, call: Call, values: Sequence[Value], *, whole: Sequence[int] = (), no_grad: bool = False
-    ) -> Result:
+    def light(self, call: Call, values: Sequence[Value], *, whole: Sequence[int] = (), no_grad: bool = False) -> Result:
         """An element-wise step with the shape of its output; parts cannot be computed along axes ``whole``."""
         made = self.recorder.elementwise(
             call.name, call.where, values, call.shape, call.dtypes, whole=whole, no_grad=no_grad or self.no_grad
         )
-        return made[0] if len(made) == 1 and not _returns_list(call.op) else made
+        return made[0] if len(made) == 1 and not returns_list(call.op) else made
 
     def _by_decomposition(self, call: Call) -> Result:
         """Read an operator as those it is made of."""
@@ -283,11 +237,12 @@ class Reader:
                 "operators of PyTorch that are, or give it a decomposition (torch.library.custom_op in plain PyTorch)"
             )
         results = self.read(inner, call.values, call.where)
-        return results[0] if len(results) == 1 and not _returns_list(call.op) else results
+        return results[0] if len(results) == 1 and not returns_list(call.op) else results
 
     def _decompose(self, call: Call) -> GraphModule | None:
         from torch._decomp import core_aten_decompositions
         from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.utils._pytree import tree_flatten, tree_unflatten
 
         def fake(one: Any) -> Any:
             if isinstance(one, Value):
@@ -297,17 +252,17 @@ class Reader:
             return one
 
         names = list(call.given)
-        arguments = [fake(call.given[name]) for name in names]
-        places = [(i, one) for i, one in enumerate(arguments) if isinstance(one, torch.Tensor)]
+        leaves, spec = tree_flatten([fake(call.given[name]) for name in names])
+        places = [(i, one) for i, one in enumerate(leaves) if isinstance(one, torch.Tensor)]
 
         def run(*tensors: torch.Tensor) -> Any:
-            filled = list(arguments)
+            filled = list(leaves)
             for (i, _), tensor in zip(places, tensors, strict=True):
                 filled[i] = tensor
+            arguments = dict(zip(names, tree_unflatten(filled, spec), strict=True))
             keyword = {a.name for a in call.op._schema.arguments if a.kwarg_only}
-            positional = [one for name, one in zip(names, filled, strict=True) if name not in keyword]
-            named = {name: one for name, one in zip(names, filled, strict=True) if name in keyword}
-            return call.op(*positional, **named)
+            positional = [one for name, one in arguments.items() if name not in keyword]
+            return call.op(*positional, **{name: one for name, one in arguments.items() if name in keyword})
 
         if len(places) != len(call.values):
             return None
@@ -321,63 +276,13 @@ class Reader:
         return None if any(node.target is call.op for node in made) else inner
 
 
-_TORCH = {"float": torch.float32, "double": torch.float64, "int32": torch.int32, "int64": torch.int64, "bool": torch.bool}
-
-
-def _call_of(node: Node, env: Mapping[Node, Any], where: str) -> Call | None:
-    target: Any = node.target
-    schema = target._schema
-    given: dict[str, Any] = {}
-    for i, argument in enumerate(schema.arguments):
-        if not argument.kwarg_only and i < len(node.args):
-            given[argument.name] = _evaluated(env, node.args[i])
-        elif argument.name in node.kwargs:
-            given[argument.name] = _evaluated(env, node.kwargs[argument.name])
-        else:
-            given[argument.name] = argument.default_value
-    meta = node.meta.get("val")
-    tensors = [one for one in _flat(meta) if isinstance(one, torch.Tensor)]
-    if not tensors:
-        return None
-    for one in tensors:
-        if any(not isinstance(size, int) for size in one.shape):
-            raise FlexNetError(
-                f"operator {target} of module {where or 'itself'} makes a tensor whose size hangs on values; replace "
-                "it by one of a fixed size, as torch.where instead of a boolean index"
-            )
-    name = schema.name.partition("::")[2]
-    in_place = name.endswith("_") and not name.endswith("__")
-    return Call(
-        target,
-        name.rstrip("_") if in_place else name,
-        given,
-        [tuple(one.shape) for one in tensors],
-        [dtype_name(one.dtype) for one in tensors],
-        where,
-        in_place,
-    )
-
-
-def _evaluated(env: Mapping[Node, Any], one: Any) -> Any:
-    if isinstance(one, Node):
-        return env[one]
-    if isinstance(one, list | tuple):
-        return [_evaluated(env, item) for item in one]
-    return one
-
-
-def _flat(result: Any) -> list[Any]:
-    return [item for one in result for item in _flat(one)] if isinstance(result, list | tuple) else [result]
-
-
-def _path_of(node: Node) -> str:
-    """Path of the module that a node belongs to, without the one that is traced."""
-    stack = node.meta.get("nn_module_stack")
-    if not stack:
-        return ""
-    path, _ = list(stack.values())[-1]
-    path = path.removeprefix("L['self']").lstrip(".")
-    return path.removeprefix("module").lstrip(".")
+_TORCH = {
+    "float": torch.float32,
+    "double": torch.float64,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "bool": torch.bool,
+}
 
 
 def _alias(roots: dict[Node, Node], node: Node, source: Any) -> None:
@@ -387,8 +292,3 @@ def _alias(roots: dict[Node, Node], node: Node, source: Any) -> None:
 
 def _may_alias(target: Any) -> bool:
     return any(one.alias_info is not None for one in target._schema.returns)
-
-
-def _returns_list(op: Any) -> bool:
-    returns = op._schema.returns
-    return len(returns) != 1 or "List" in str(returns[0].type)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from flexnet.importing.aten import Call, Reader, Result
+from flexnet.importing.aten import Reader, Result, named
+from flexnet.importing.calls import Call
 from flexnet.importing.routing import routed_rows
 from flexnet.importing.values import Role, Value
 
@@ -115,7 +116,8 @@ def _scatter(reader: Reader, call: Call) -> Result:
     for one in call.values:
         aligned = len(one.shape) == rank
         letters = [
-            k if aligned and k != axis and one.shape[k] == n else None for k, n in enumerate(call.shape[: len(one.shape)])
+            k if aligned and k != axis and one.shape[k] == n else None
+            for k, n in enumerate(call.shape[: len(one.shape)])
         ]
         uses.append((one, letters + [None] * (len(one.shape) - len(letters))))
     return reader.recorder.record(
@@ -205,7 +207,8 @@ def _everything(reader: Reader, call: Call) -> Result:
     """All of the output hangs on all of the input, but for samples if these agree."""
     values = [one for one in call.values if one.base.role is not Role.CONSTANT]
     uses: list[tuple[Value, Sequence[int | None]]] = []
-    letters, sizes = [], {}
+    letters: list[int] = []
+    sizes: dict[int, int] = {}
     outputs = []
     for shape, dtype in zip(call.shapes, call.dtypes, strict=True):
         mine = list(range(len(sizes), len(sizes) + len(shape)))
@@ -233,41 +236,55 @@ def _fresh(uses: Sequence[tuple[Value, Sequence[int | None]]]) -> list[tuple[Val
 def _transform(reader: Reader, call: Call) -> Result:
     given = call.given.get("dim")
     rank = len(call.shape)
-    axes = [rank - 1] if given is None else [int(k) % rank for k in (given if isinstance(given, list | tuple) else [given])]
+    axes = (
+        [rank - 1]
+        if given is None
+        else [int(k) % rank for k in (given if isinstance(given, list | tuple) else [given])]
+    )
     return _windowed(reader, call, axes)
 
 
 LIGHT = {
-    **dict.fromkeys(
-        "softmax _softmax log_softmax _log_softmax _safe_softmax cumsum cumprod cummax cummin logcumsumexp sort argsort topk "
-        "kthvalue renorm".split(),
+    **named(
         _along_axis,
+        "softmax _softmax log_softmax _log_softmax _safe_softmax cumsum cumprod cummax cummin logcumsumexp sort "
+        "argsort topk kthvalue renorm",
     ),
     "gather": _gather,
     "take_along_dim": _gather,
-    **dict.fromkeys("scatter scatter_add scatter_reduce index_add index_copy index_fill".split(), _scatter),
+    **named(_scatter, "scatter scatter_add scatter_reduce index_add index_copy index_fill"),
     "index": _index,
     "index_select": _index_select,
-    **dict.fromkeys(("index_put", "_unsafe_index_put", "masked_scatter"), _index_put),
+    **named(_index_put, "index_put _unsafe_index_put masked_scatter"),
     "_unsafe_index": _index,
-    **dict.fromkeys("adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d "
-        "adaptive_max_pool1d adaptive_max_pool2d".split(), _adaptive_pool),
-    **dict.fromkeys(
-        "avg_pool1d avg_pool3d max_pool1d max_pool3d max_pool3d_with_indices upsample_nearest1d upsample_nearest2d "
-        "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_bilinear2d_aa _upsample_bicubic2d_aa pixel_shuffle pixel_unshuffle "
-        "grid_sampler grid_sampler_2d im2col col2im".split(),
+    **named(
+        _adaptive_pool,
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d _adaptive_avg_pool2d "
+        "adaptive_max_pool1d adaptive_max_pool2d",
+    ),
+    **named(
         _spatial,
+        "avg_pool1d avg_pool3d max_pool1d max_pool3d max_pool3d_with_indices upsample_nearest1d upsample_nearest2d "
+        "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_bilinear2d_aa "
+        "_upsample_bicubic2d_aa pixel_shuffle pixel_unshuffle "
+        "grid_sampler grid_sampler_2d im2col col2im",
     ),
     "glu": _last_axis,
-    **dict.fromkeys("bincount histc unique scaled_modified_bessel_k0 cdist one_hot searchsorted bucketize multinomial "
-        "nonzero_static".split(), _everything),
-    **dict.fromkeys("_fft_r2c _fft_c2c _fft_c2r fft_fft fft_rfft fft_irfft fft_fftn fft_fft2 fft_ifft fft_rfft2 fft_irfft2".split(), _transform),
-    **dict.fromkeys(
+    **named(
+        _everything,
+        "bincount histc unique scaled_modified_bessel_k0 cdist one_hot searchsorted bucketize multinomial "
+        "nonzero_static",
+    ),
+    **named(
+        _transform,
+        "_fft_r2c _fft_c2c _fft_c2r fft_fft fft_rfft fft_irfft fft_fftn fft_fft2 fft_ifft fft_rfft2 fft_irfft2",
+    ),
+    **named(
+        pointwise,
         "where hardswish prelu floor_divide rms_scale fake_quantize_per_tensor_affine logical_or bitwise_not "
         "bitwise_and bitwise_or __and__ __or__ __xor__ rsub zeros_like ones_like full_like masked_fill addcmul addcdiv "
         "sub mul div add pow square min max maximum minimum relu relu6 hardsigmoid hardtanh clamp_min clamp_max "
         "true_divide fmod remainder isin rand_like randn_like polar complex native_dropout bernoulli fill zero "
-        "view_as_complex view_as_real absolute negative not_equal less greater less_equal greater_equal".split(),
-        pointwise,
+        "view_as_complex view_as_real absolute negative not_equal less greater less_equal greater_equal",
     ),
 }

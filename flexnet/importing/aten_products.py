@@ -1,16 +1,17 @@
-"""ATen operators that are products: matrices, convolutions, attention; and layers with parameters of their own."""
+"""ATen operators that are products: of matrices, convolutions, attention, rows by experts."""
 
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from flexnet.errors import FlexNetError
-from flexnet.importing.aten import Call, Reader, Result
+from flexnet.importing.aten import Reader, Result, named
 from flexnet.importing.aten_views import as_shape
+from flexnet.importing.calls import Call
 from flexnet.importing.steps import Work
 from flexnet.importing.values import Factor, Role, Value, expanded, permuted, split_factors
 
-__all__ = ["LAYERS", "PRODUCTS"]
+__all__ = ["PRODUCTS", "numbers"]
 
 Letters = list[int]
 
@@ -75,9 +76,7 @@ def _linear(reader: Reader, call: Call) -> Result:
     x, weight, bias = call.given["input"], call.given["weight"], call.given["bias"]
     rank = len(x.shape)
     rows = list(range(rank - 1))
-    return _contract(
-        reader, call, "mm", (x, [*rows, rank]), (weight, [rank + 1, rank]), [*rows, rank + 1], added=bias
-    )
+    return _contract(reader, call, "mm", (x, [*rows, rank]), (weight, [rank + 1, rank]), [*rows, rank + 1], added=bias)
 
 
 def _matmul(reader: Reader, call: Call) -> Result:
@@ -153,7 +152,13 @@ def _attention(reader: Reader, call: Call) -> Result:
         uses,
         [([0, 1, 4], call.dtypes[0])],
         sizes,
-        attrs={"heads": heads, "shared": shared, "width": width, "out": out, "causal": bool(call.given.get("is_causal"))},
+        attrs={
+            "heads": heads,
+            "shared": shared,
+            "width": width,
+            "out": out,
+            "causal": bool(call.given.get("is_causal")),
+        },
         work=Work("bmm", forward, back, back),
         no_grad=reader.no_grad,
         exact=True,
@@ -173,7 +178,8 @@ def _distinct(value: Value, heads: int) -> tuple[Value, int]:
     return value, heads
 
 
-def _numbers(given: Any, n: int) -> tuple[int, ...]:
+def numbers(given: Any, n: int) -> tuple[int, ...]:
+    """A size for each of so many dimensions, of which one may stand for all."""
     listed = list(given) if isinstance(given, list | tuple) else [given]
     return tuple(int(one) for one in (listed * n if len(listed) == 1 else listed))
 
@@ -188,14 +194,14 @@ def _convolution(reader: Reader, call: Call) -> Result:
     shape = call.shape if len(call.shape) == n + 2 else (1, *call.shape)
     transposed = bool(given.get("transposed", "transpose" in call.name))
     groups = int(given["groups"])
-    stride, dilation = _numbers(given["stride"], n), _numbers(given["dilation"], n)
+    stride, dilation = numbers(given["stride"], n), numbers(given["dilation"], n)
     kernel = weight.shape[2:]
     padding = given["padding"]
     if isinstance(padding, str):
         reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         pads = tuple(one // 2 if padding == "same" else 0 for one in reach)
     else:
-        pads = _numbers(padding, n)
+        pads = numbers(padding, n)
     batch, channel, space = 0, 1, list(range(2, 2 + n))
     forward = 2 * x.shape[0] * prod(x.shape[2:] if transposed else shape[2:]) * prod(weight.shape)
     data, kernels = (0 if reader.no_grad else forward * one.base.needs_grad for one in (x, weight))
@@ -236,17 +242,20 @@ def _grouped(reader: Reader, call: Call) -> Result:
             f"operator {call.name} of module {call.where} multiplies groups of shapes {a.shape} and {b.shape}; rows "
             "(N, F) by one matrix for each group (groups, F, out) can be read"
         )
-    experts, fan_in, out = b.shape
+    experts, _, out = b.shape
     forward = 2 * a.volume * out
     back = forward * _gradients(reader, a, b)
     work = Work("grouped_mm", forward, back, back)
-    dims = [(factor,) for factor in a.dims[0]]
+    dims: list[tuple[Factor, ...]] = [(factor,) for factor in a.dims[0]]
     if a.base not in reader.recorder.by_expert or len(dims) != 3:
         dims = [(), *_thirds(reader, a)]
     groups = dims[0][0].size if dims[0] else 1
     rows = Value(a.base, (*dims, a.dims[1]))
     sizes = dict(enumerate((*rows.shape, out)))
-    uses: list[tuple[Value, Sequence[int | None]]] = [(rows, [0, 1, 2, 3]), (b, [0 if groups == experts else None, 3, 4])]
+    uses: list[tuple[Value, Sequence[int | None]]] = [
+        (rows, [0, 1, 2, 3]),
+        (b, [0 if groups == experts else None, 3, 4]),
+    ]
     made = reader.recorder.record(
         "contract" if groups == experts else "experts",
         call.name,
@@ -269,133 +278,14 @@ def _thirds(reader: Reader, value: Value) -> tuple[tuple[Factor, ...], tuple[Fac
     return (split[0], split[1]) if split is not None else (value.dims[0], ())
 
 
-def _embedding(reader: Reader, call: Call) -> Result:
-    """A row of a table for each index."""
-    table, index = call.given["weight"], call.given.get("indices", call.given.get("input"))
-    lead = index.shape[0] if index.shape else 1
-    flat = as_shape(reader, call, index, (lead, max(index.volume, 1) // lead))
-    sizes = {0: flat.shape[0], 1: flat.shape[1], 2: table.shape[1]}
-    made = reader.recorder.record(
-        "embedding",
-        call.name,
-        call.where,
-        [(flat, [0, 1]), (table, [None, 2])],
-        [([0, 1, 2], call.dtypes[0])],
-        sizes,
-        no_grad=reader.no_grad,
-        exact=True,
-    )[0]
-    return as_shape(reader, call, made, call.shape)
-
-
-def _norm(reader: Reader, call: Call) -> Result:
-    """Normalization over the last dimensions, with scale and shift if it has them."""
-    x = call.first
-    n = len(call.given["normalized_shape"])
-    rank = len(x.shape)
-    return _normalized(reader, call, "norm", range(rank - n, rank), range(rank - n, rank))
-
-
-def _batch_norm(reader: Reader, call: Call) -> Result:
-    """Normalization of each channel."""
-    return _normalized(reader, call, "batch_norm", [], [1])
-
-
-def _group_norm(reader: Reader, call: Call) -> Result:
-    return _normalized(reader, call, "group_norm", range(1, len(call.first.shape)), [1])
-
-
-def _instance_norm(reader: Reader, call: Call) -> Result:
-    return _normalized(reader, call, "instance_norm", range(2, len(call.first.shape)), [1])
-
-
-def _normalized(reader: Reader, call: Call, kind: str, whole: Sequence[int], along: Sequence[int]) -> Value:
-    x = call.first
-    shape = call.shape
-    sizes = dict(enumerate(shape))
-    uses: list[tuple[Value, Sequence[int | None]]] = [(x, [None if k in whole else k for k in sizes])]
-    for name in ("weight", "bias"):
-        given = call.given.get(name)
-        if isinstance(given, Value) and given.base.role is not Role.CONSTANT:
-            uses.append((given, [None if k in whole else k for k in along]))
-    attrs: dict[str, object] = {"along": tuple(along)}
-    if kind == "group_norm":
-        attrs["groups"] = int(call.given["num_groups"])
-    return reader.recorder.record(
-        kind,
-        call.name,
-        call.where,
-        uses,
-        [(list(sizes), call.dtypes[0])],
-        sizes,
-        private=frozenset(whole),
-        attrs=attrs,
-        no_grad=reader.no_grad,
-        exact=kind != "norm",
-    )[0]
-
-
-def _native_norm(reader: Reader, call: Call) -> Result:
-    handler = {"native_layer_norm": _norm, "native_group_norm": _group_norm}.get(call.name, _batch_norm)
-    made = handler(reader, call)
-    assert isinstance(made, Value)
-    rest = [reader.constant(shape, dtype) for shape, dtype in zip(call.shapes[1:], call.dtypes[1:], strict=True)]
-    return [made, *rest]
-
-
-def _pool(reader: Reader, call: Call) -> Result:
-    """2-D windows that slide over images."""
-    x, given = call.first, call.given
-    if len(x.shape) != 4:
-        x = as_shape(reader, call, x, (1, *x.shape))
-    kernel = _numbers(given["kernel_size"], 2)
-    stride = _numbers(given["stride"], 2) if given["stride"] else kernel
-    sizes = dict(enumerate(call.shape if len(call.shape) == 4 else (1, *call.shape)))
-    made = reader.recorder.record(
-        "pool",
-        call.name,
-        call.where,
-        [(x, [0, 1, None, None])],
-        [([0, 1, 2, 3], dtype) for dtype in call.dtypes],
-        sizes,
-        private=frozenset([2, 3]),
-        attrs={
-            "kernel": kernel,
-            "stride": stride,
-            "padding": _numbers(given["padding"], 2),
-            "dilation": _numbers(given.get("dilation", 1), 2),
-            "average": "avg" in call.name,
-        },
-        no_grad=reader.no_grad,
-        exact=True,
-    )
-    values = [as_shape(reader, call, one, call.shape) for one in made]
-    return values[0] if len(values) == 1 else values
-
-
 PRODUCTS = {
     "linear": _linear,
-    **dict.fromkeys("matmul mm bmm mv dot linalg_matmul inner".split(), _matmul),
-    **dict.fromkeys("addmm baddbmm".split(), _addmm),
+    **named(_matmul, "matmul mm bmm mv dot linalg_matmul inner"),
+    **named(_addmm, "addmm baddbmm"),
     "einsum": _einsum,
     "scaled_dot_product_attention": _attention,
-    **dict.fromkeys(
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution _convolution".split(),
-        _convolution,
+    **named(
+        _convolution, "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution _convolution"
     ),
-    **dict.fromkeys("_grouped_mm grouped_mm grouped_mm_fallback".split(), _grouped),
-}
-
-LAYERS = {
-    "embedding": _embedding,
-    **dict.fromkeys("layer_norm rms_norm _fused_rms_norm".split(), _norm),
-    "batch_norm": _batch_norm,
-    "group_norm": _group_norm,
-    "instance_norm": _instance_norm,
-    **dict.fromkeys(
-        "native_layer_norm native_group_norm _native_batch_norm_legit _native_batch_norm_legit_no_training "
-        "native_batch_norm _batch_norm_with_update _batch_norm_no_update".split(),
-        _native_norm,
-    ),
-    **dict.fromkeys("max_pool2d avg_pool2d max_pool2d_with_indices".split(), _pool),
+    **named(_grouped, "_grouped_mm grouped_mm grouped_mm_fallback"),
 }

@@ -2,17 +2,20 @@
 
 import torch
 
-from flexnet.importing.aten import Call, Handler
+from flexnet.importing.aten import Handler, Tables
+from flexnet.importing.aten_layers import LAYERS
 from flexnet.importing.aten_light import LIGHT, pointwise, reduction
-from flexnet.importing.aten_products import LAYERS, PRODUCTS
-from flexnet.importing.aten_views import MOVES, VIEWS
+from flexnet.importing.aten_moves import MOVES
+from flexnet.importing.aten_products import PRODUCTS
+from flexnet.importing.aten_views import VIEWS
+from flexnet.importing.calls import Call
 
-__all__ = ["PRODUCTS", "VIEWS", "handler_of"]
+__all__ = ["TABLES"]
 
 _TABLE: dict[str, Handler] = {**MOVES, **PRODUCTS, **LAYERS}
 
 
-def handler_of(call: Call) -> Handler | None:
+def _handler_of(call: Call) -> Handler | None:
     """What reads an operator: by its name, else by its tags; None for one that must be decomposed."""
     found = _TABLE.get(call.name)
     if found is not None:
@@ -24,3 +27,7 @@ def handler_of(call: Call) -> Handler | None:
     if torch.Tag.reduction in call.op.tags:
         return reduction
     return LIGHT.get(call.name)
+
+
+TABLES = Tables(VIEWS, PRODUCTS, _handler_of)
+"""For `flexnet.importing.aten.Reader`."""

@@ -1,12 +1,13 @@
-"""ATen operators that show a tensor otherwise, and those that put pieces of tensors together or pick some."""
+"""ATen operators that show a tensor otherwise, or some of it."""
 
 from collections.abc import Sequence
 from math import prod
 
-from flexnet.importing.aten import Call, Reader, Result
+from flexnet.importing.aten import Reader, Result, named
+from flexnet.importing.calls import Call
 from flexnet.importing.values import Base, Factor, Role, Value, expanded, permuted, reshaped
 
-__all__ = ["MOVES", "VIEWS", "as_shape"]
+__all__ = ["VIEWS", "along", "as_shape"]
 
 
 def as_shape(reader: Reader, call: Call, value: Value, shape: Sequence[int]) -> Value:
@@ -116,7 +117,8 @@ def _same(reader: Reader, call: Call) -> Result:
 
 
 def _copied(reader: Reader, call: Call) -> Result:
-    return expanded(call.given["src"], call.shape)
+    source: Value = call.given["src"]
+    return expanded(source, call.shape)
 
 
 def _repeat(reader: Reader, call: Call) -> Result:
@@ -165,7 +167,7 @@ def _pick(reader: Reader, call: Call, axes: Sequence[int]) -> Result:
     axes = [k for k in axes if shape[k] != value.shape[k] or call.name not in ("slice", "narrow")]
     if len(axes) == 1:
         return _picked(reader, call, value, axes[0], shape[axes[0]])
-    return _along(reader, call, value, axes)[0]
+    return along(reader, call, value, axes)[0]
 
 
 def _picked(reader: Reader, call: Call, value: Value, axis: int, size: int) -> Value:
@@ -227,17 +229,15 @@ def _unbind(reader: Reader, call: Call) -> Result:
     return [as_shape(reader, call, piece, call.shape) for piece in pieces]
 
 
-def _along(reader: Reader, call: Call, value: Value, axes: Sequence[int]) -> list[Value]:
+def along(reader: Reader, call: Call, value: Value, axes: Sequence[int]) -> list[Value]:
     """Outputs of an operator that works along axes of a value, and maybe changes their sizes."""
     values = [one for one in call.values if one.base.role is not Role.CONSTANT]
     rank = len(call.shape)
-    sizes = {k: n for k, n in enumerate(call.shape)}
+    sizes = dict(enumerate(call.shape))
     uses = []
     for one in values:
         aligned = len(one.shape) == rank
-        letters = [
-            k if aligned and k not in axes and n == call.shape[k] else None for k, n in enumerate(one.shape)
-        ]
+        letters = [k if aligned and k not in axes and n == call.shape[k] else None for k, n in enumerate(one.shape)]
         uses.append((one, letters))
     outputs = [(list(range(rank)), dtype) for dtype in call.dtypes]
     return reader.recorder.record(
@@ -252,77 +252,29 @@ def _along(reader: Reader, call: Call, value: Value, axes: Sequence[int]) -> lis
     )
 
 
-def _cat(reader: Reader, call: Call) -> Result:
-    values = [value for value in call.given["tensors"] if value.volume > 0]
-    if len(values) == 1 and values[0].shape == call.shape:
-        return values[0]
-    return _along(reader, call, values[0], [call.axis(rank=len(call.shape))])[0]
-
-
-def _stack(reader: Reader, call: Call) -> Result:
-    axis = call.axis(rank=len(call.shape))
-    call.given["tensors"] = [
-        as_shape(reader, call, value, [*value.shape[:axis], 1, *value.shape[axis:]])
-        for value in call.given["tensors"]
-    ]
-    return _along(reader, call, call.given["tensors"][0], [axis])[0]
-
-
-def _pad(reader: Reader, call: Call) -> Result:
-    value = call.first
-    axes = [k for k, (a, b) in enumerate(zip(value.shape, call.shape, strict=True)) if a != b]
-    return _along(reader, call, value, axes)[0] if axes else value
-
-
-def _axes_whole(reader: Reader, call: Call) -> Result:
-    """Roll, flip: the elements along some axes in another order."""
-    given = call.given.get("dims", call.given.get("dim"))
-    rank = len(call.shape)
-    axes = [int(k) % rank for k in given] if isinstance(given, list | tuple) else [int(given) % rank]
-    return _along(reader, call, call.first, axes or range(rank))[0]
-
-
-def _triangle(reader: Reader, call: Call) -> Result:
-    rank = len(call.shape)
-    return _along(reader, call, call.first, [])[0] if rank else call.first
-
-
-def _diagonal(reader: Reader, call: Call) -> Result:
-    return _along(reader, call, call.first, range(len(call.shape)))[0]
-
-
 VIEWS = {
-    **dict.fromkeys(
-        "view _unsafe_view reshape flatten unflatten view_as reshape_as unsqueeze squeeze "
-        "_reshape_alias _reshape_copy atleast_1d atleast_2d atleast_3d ravel".split(),
+    **named(
         _reshape,
+        "view _unsafe_view reshape flatten unflatten view_as reshape_as unsqueeze squeeze "
+        "_reshape_alias _reshape_copy atleast_1d atleast_2d atleast_3d ravel",
     ),
     "permute": _permute,
-    **dict.fromkeys("transpose t swapaxes swapdims mT matrix_H adjoint".split(), _exchange),
+    **named(_exchange, "transpose t swapaxes swapdims mT matrix_H adjoint"),
     "numpy_T": _reversed,
-    **dict.fromkeys(("movedim", "moveaxis"), _move),
-    **dict.fromkeys("expand expand_as broadcast_to".split(), _expand),
-    **dict.fromkeys(
-        "alias detach contiguous clone to _to_copy type_as dropout lift_fresh lift_fresh_copy requires_grad "
-        "alpha_dropout feature_dropout dropout2d positive resolve_conj resolve_neg conj _conj float half double bfloat16 "
-        "int long bool native_dropout feature_alpha_dropout view_as_real_copy zero_gradient identity".split(),
+    **named(_move, "movedim moveaxis"),
+    **named(_expand, "expand expand_as broadcast_to"),
+    **named(
         _same,
+        "alias detach contiguous clone to _to_copy type_as dropout lift_fresh lift_fresh_copy requires_grad "
+        "alpha_dropout feature_dropout dropout2d positive resolve_conj resolve_neg conj _conj float half double "
+        "bfloat16 int long bool native_dropout feature_alpha_dropout view_as_real_copy zero_gradient identity",
     ),
     "copy": _copied,
-    **dict.fromkeys(("repeat", "tile"), _repeat),
+    **named(_repeat, "repeat tile"),
     "repeat_interleave": _interleaved,
-    **dict.fromkeys(("slice", "narrow"), _slice),
+    **named(_slice, "slice narrow"),
     "select": _select,
-    **dict.fromkeys("split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk".split(), _split),
+    **named(_split, "split split_with_sizes chunk tensor_split unsafe_split unsafe_chunk"),
     "unbind": _unbind,
 }
 """Operators of which most are views, of parameters and constants too."""
-
-MOVES = {
-    **dict.fromkeys(("cat", "concat", "concatenate"), _cat),
-    "stack": _stack,
-    **dict.fromkeys("pad constant_pad_nd reflection_pad1d reflection_pad2d replication_pad2d".split(), _pad),
-    **dict.fromkeys(("roll", "flip"), _axes_whole),
-    **dict.fromkeys(("tril", "triu"), _triangle),
-    **dict.fromkeys("unfold diagonal as_strided diff".split(), _diagonal),
-}

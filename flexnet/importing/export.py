@@ -14,7 +14,7 @@ from flexnet.errors import FlexNetError
 __all__ = ["exported", "tensors_in"]
 
 
-class _Tensors(torch.nn.Module):
+class _Tensors(torch.nn.Module):  # type: ignore[misc]
     """A module that returns the tensors of what another returns: no caches, no classes of its own."""
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -37,9 +37,7 @@ def tensors_in(result: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(value)
 
 
-def exported(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> "torch.export.ExportedProgram":
+def exported(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> "torch.export.ExportedProgram":
     """Trace a module; names of its parameters begin with ``module.``.
 
     Raises
@@ -49,6 +47,12 @@ def exported(
         do not fit.
     """
     device = next((one.device for one in module.parameters()), torch.device("cpu"))
+
+    def placed(one: Any) -> Any:
+        there = isinstance(one, torch.Tensor) and one.device != device
+        return torch.empty_like(one, device=device) if there else one
+
+    args, kwargs = [placed(one) for one in args], {name: placed(one) for name, one in kwargs.items()}
     try:
         with device, _silence():  # what the module makes on the way, it makes there
             return _exported(module, args, kwargs)
@@ -61,7 +65,7 @@ def _silence() -> Iterator[None]:
     """Nothing that PyTorch prints and logs of what it cannot trace; the error has it."""
     nowhere = StringIO()
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
     try:
         with redirect_stdout(nowhere), redirect_stderr(nowhere), warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -102,11 +102,11 @@ def _group(steps: list[Step]) -> Group:
                         cut = _agreed(along[letter], cut, uncut)
                     along[letter] = cut
         uncut |= {cut.dim for letter in step.private if (cut := along.get(letter)) is not None}
-        for value, letters in step.uses:
+        for value, seen in step.uses:
             found: list[Cut | None] = []
             for own in cuts_of(value):
-                letter = None if own is None else letters[own.dim]
-                cut = None if letter is None else along.get(letter)
+                one = None if own is None else seen[own.dim]
+                cut = None if one is None else along.get(one)
                 found.append(None if cut is None or own is None else Cut(cut.dim, gcd(cut.pieces, own.pieces)))
             known = made if value.base in inside else reads
             values.setdefault(value.base, value)

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from flexnet.errors import FlexNetError
 from flexnet.importing.emit import Emitter
+from flexnet.importing.emit_light import emit
 from flexnet.importing.fuse import Group, fused
 from flexnet.importing.steps import Step, Work
 from flexnet.importing.values import Base, Value
@@ -48,7 +49,7 @@ def emitted(groups: Sequence[Group], shapes: Mapping[str, tuple[int, ...]]) -> E
         readers.update(group.reads.keys())
     emitter = Emitter(shapes)
     for group in groups:
-        emitter.emit(group, readers)
+        emit(emitter, group, readers)
     return emitter
 
 

@@ -23,7 +23,9 @@ def made_module(function: Callable[[], Any], where: str) -> Any:
     if isinstance(function, torch.nn.Module):
         return function
     if not callable(function):
-        raise FlexNetError(f"{where} is {type(function).__name__}; it must be a function that returns a torch.nn.Module")
+        raise FlexNetError(
+            f"{where} is {type(function).__name__}; it must be a function that returns a torch.nn.Module"
+        )
     try:
         with torch.device("meta"):
             module = function()

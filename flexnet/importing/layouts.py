@@ -71,5 +71,3 @@ def _viewed(placed: Placed, cuts: Sequence[Cut | None], tensor: Tensor) -> Sourc
             size = placed.base.sizes[group[0]]
             view.append((rank - 1 - cut.dim, gcd(cut.pieces, size) if len(group) > 1 else cut.pieces))
     return Source(placed.op, placed.output, tensor, tuple(view))
-
-

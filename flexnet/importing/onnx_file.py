@@ -10,10 +10,14 @@ import onnx
 from onnx import numpy_helper
 
 from flexnet.errors import FlexNetError
-from flexnet.importing.aten import Call, Handler, Reader
+from flexnet.importing.aten import Handler, Reader
+from flexnet.importing.aten_layers import LAYERS
 from flexnet.importing.aten_light import LIGHT, pointwise, reduction
-from flexnet.importing.aten_products import LAYERS, PRODUCTS
-from flexnet.importing.aten_views import MOVES, VIEWS
+from flexnet.importing.aten_moves import MOVES
+from flexnet.importing.aten_products import PRODUCTS
+from flexnet.importing.aten_table import TABLES
+from flexnet.importing.aten_views import VIEWS
+from flexnet.importing.calls import Call
 from flexnet.importing.graphs import Imported, graph_of
 from flexnet.importing.onnx_folding import SMALL, with_shapes
 from flexnet.importing.onnx_nodes import NODES, Node
@@ -63,7 +67,7 @@ def import_file(path: Path, *, name: str | None = None, batch_size: int | None =
         shape = _shape(path, one.name, types)
         base = Base(shape, _dtype(one.type.tensor_type.elem_type), Role.DATA, batched=True)
         env[one.name] = Value.whole(base)
-    reader = Reader(batch)
+    reader = Reader(batch, TABLES)
     for node in graph.node:
         _read(path, reader, node, env, small, types)
     results = [env[one.name] for one in graph.output if isinstance(env.get(one.name), Value)]
@@ -94,7 +98,9 @@ def _fix_batch(path: Path, inputs: Any, batch_size: int | None) -> int:
             dims[0].dim_value = batch_size
         sizes.add(int(dims[0].dim_value))
     if len(sizes) > 1:
-        raise FlexNetError(f"{path}: inputs have {' and '.join(map(str, sorted(sizes)))} samples; all must have as many")
+        raise FlexNetError(
+            f"{path}: inputs have {' and '.join(map(str, sorted(sizes)))} samples; all must have as many"
+        )
     found = sizes.pop()
     if batch_size not in (None, found):
         raise FlexNetError(f"{path} has a batch of {found}; --batch-size {batch_size} is for files that leave it open")
@@ -131,9 +137,7 @@ def _read(
     dtypes = [_dtype(types[one].elem_type) if one in types else "float" for one in names]
     shapes = [_shape(path, one, types) for one in names[:1]]
     shapes += [_shape(path, one, types) if one in types else shapes[0] for one in names[1:]]
-    if node.op_type in _CONSTANT or all(
-        env[one].base.role is Role.CONSTANT for one in node.input if one
-    ):
+    if node.op_type in _CONSTANT or all(env[one].base.role is Role.CONSTANT for one in node.input if one):
         env |= {
             one: Value.whole(Base(shape, dtype, Role.CONSTANT))
             for one, shape, dtype in zip(names, shapes, dtypes, strict=True)

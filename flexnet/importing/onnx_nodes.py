@@ -80,7 +80,9 @@ def _conv(transposed: bool) -> Callable[[Node], Translation]:
         assert weight is not None
         given = {"input": x, "weight": weight, "bias": bias[0] if bias else None}
         given |= _windows(node, len(weight.shape) - 2)
-        return Translation("convolution", {**given, "groups": node.attributes.get("group", 1), "transposed": transposed})
+        return Translation(
+            "convolution", {**given, "groups": node.attributes.get("group", 1), "transposed": transposed}
+        )
 
     return translated
 
@@ -150,11 +152,11 @@ def _norm(name: str) -> Callable[[Node], Translation]:
     return translated
 
 
-_POINTWISE = (
+_POINTWISE = str.split(
     "Add Sub Mul Div Pow Sqrt Erf Tanh Sigmoid Relu LeakyRelu Gelu Exp Log Abs Neg Reciprocal Clip Where Min Max Sin "
     "Cos Elu Selu HardSigmoid HardSwish Softplus Mish PRelu Floor Ceil Round Sign Mod Celu Swish And Or Not Xor Equal "
-    "Less Greater LessOrEqual GreaterOrEqual IsNaN IsInf Sum Mean ThresholdedRelu Softsign Trilu Dropout"
-).split()
+    "Less Greater LessOrEqual GreaterOrEqual IsNaN IsInf Sum Mean ThresholdedRelu Softsign Trilu"
+)
 _ATEN = {"HardSigmoid": "hardsigmoid", "HardSwish": "hardswish", "Swish": "silu"}
 
 NODES: dict[str, Callable[[Node], Translation]] = {
@@ -170,7 +172,7 @@ NODES: dict[str, Callable[[Node], Translation]] = {
     "MaxPool": _pool("max"),
     "AveragePool": _pool("avg"),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global),
-    **dict.fromkeys("ReduceMean ReduceSum ReduceMax ReduceMin ReduceL2 ReduceProd ArgMax ArgMin".split(), _reduce),
+    **dict.fromkeys(str.split("ReduceMean ReduceSum ReduceMax ReduceMin ReduceL2 ReduceProd ArgMax ArgMin"), _reduce),
     "Softmax": _along("softmax"),
     "LogSoftmax": _along("log_softmax"),
     "CumSum": _along("cumsum"),

@@ -7,7 +7,9 @@ from typing import Any
 import torch
 
 from flexnet.errors import FlexNetError
-from flexnet.importing.aten import Reader, dtype_name
+from flexnet.importing.aten import Reader
+from flexnet.importing.aten_table import TABLES
+from flexnet.importing.calls import dtype_name
 from flexnet.importing.export import exported
 from flexnet.importing.graphs import Imported, graph_of
 from flexnet.importing.values import Base, Role, Value
@@ -55,7 +57,7 @@ def read_module(
         raise FlexNetError("the inputs have no tensor; give at least one, with the batch as its first dimension")
     batch = _batch_of(tensors, batch_dim)
     program = exported(module, args, kwargs)
-    reader = Reader(batch)
+    reader = Reader(batch, TABLES)
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
     values = [
         _placeholder(node.meta.get("val"), specs[node.name], batch_dim, program)

@@ -7,7 +7,8 @@ along samples stay with theirs, and parts along experts are what an all-to-all e
 
 from math import gcd, prod
 
-from flexnet.importing.aten import Call, Reader
+from flexnet.importing.aten import Reader
+from flexnet.importing.calls import Call
 from flexnet.importing.values import Role, Value, split_factors
 
 __all__ = ["routed_rows"]
@@ -39,13 +40,13 @@ def routed_rows(reader: Reader, call: Call, value: Value, chosen: Value) -> Valu
     ids = split_factors(chosen.dims[0], (batch, chosen.volume // batch))
     if ids is None:
         return None
-    routes = (Value(chosen.base, ids), [SAMPLE, None])
+    routes: tuple[Value, list[int | None]] = (Value(chosen.base, ids), [SAMPLE, None])
     if value.base in reader.recorder.by_expert:
         return _back(reader, call, value, routes, sizes, rest)
     if value.base.role is Role.PARAMETER:
         if value.shape[0] != groups:
             return None
-        read = (value, [EXPERT, *rest])
+        read: tuple[Value, list[int | None]] = (value, [EXPERT, *rest])
     else:
         rows = split_factors(value.dims[0], (batch, value.shape[0] // batch))
         if rows is None or not value.base.batched:

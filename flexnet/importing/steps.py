@@ -6,6 +6,7 @@ dimensions of what it reads are which of what it makes, by letters: equal letter
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -250,7 +251,7 @@ def _refinement(
                         stride *= factor.size
                         strides.add(stride)
         chain = [sizes[letter], *sorted(strides, reverse=True)][: max(MOST_DIMS - rank, 0) + 1]
-        if len(chain) < 2 or any(a % b for a, b in zip(chain, chain[1:], strict=False)):
+        if len(chain) < 2 or any(a % b for a, b in pairwise(chain)):
             continue
         pieces = [a // b for a, b in zip(chain, [*chain[1:], 1], strict=True)]
         finer[letter] = tuple(range(fresh, fresh + len(pieces)))

@@ -146,11 +146,9 @@ def cuts_of(value: Value) -> tuple[Cut | None, ...]:
     """
     cuts: list[Cut | None] = [None] * len(value.base.sizes)
     for i, factors in enumerate(value.dims):
-        if not factors or factors[0].dim is None:
-            continue
-        major = factors[0]
-        if major.size * major.stride == value.base.sizes[major.dim]:
-            cuts[major.dim] = Cut(i, major.size)
+        dim = factors[0].dim if factors else None
+        if dim is not None and factors[0].size * factors[0].stride == value.base.sizes[dim]:
+            cuts[dim] = Cut(i, factors[0].size)
     return tuple(cuts)
 
 
@@ -183,7 +181,11 @@ def _joined(factors: list[Factor]) -> Factors:
     joined: list[Factor] = []
     for factor in factors:
         last = joined[-1] if joined else None
-        if last is not None and last.dim == factor.dim and (factor.dim is None or last.stride == factor.size * factor.stride):
+        if (
+            last is not None
+            and last.dim == factor.dim
+            and (factor.dim is None or last.stride == factor.size * factor.stride)
+        ):
             joined[-1] = Factor(factor.dim, last.size * factor.size, factor.stride)
         else:
             joined.append(factor)

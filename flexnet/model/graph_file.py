@@ -84,11 +84,13 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
     document = read_object(path, "a model")
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         said = f"format {document.get('format')!r}, version {document.get('version')!r}"
-        raise FlexNetError(f"{path} has {said}; a model has format {FORMAT!r}, version {VERSION}: flexnet import makes one")
+        raise FlexNetError(
+            f"{path} has {said}; a model has format {FORMAT!r}, version {VERSION}: flexnet import makes one"
+        )
+    operators: list[Operator] = []
     try:
         known = int(document["batch_size"])
         wanted = known if batch_size is None else batch_size
-        operators: list[Operator] = []
         for entry in document["operators"]:
             operators.append(_read_operator(entry, operators, known, wanted))
         name, dtype, idle = str(document["name"]), document.get("dtype"), int(document.get("idle_parameters", 0))
@@ -97,8 +99,8 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         raise FlexNetError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FlexNetError(
-            f"{path} is no whole model: operator {len(operators) if 'operators' in locals() else 0} or what is before it "
-            f"lacks or mistakes {error}; docs/model-format.md tells what must be there"
+            f"{path} is no whole model: operator {len(operators)}, or what is before the operators, lacks or mistakes "
+            f"{error}; docs/model-format.md tells what must be there"
         ) from None
     if not operators or known < 1:
         raise FlexNetError(f"{path} has no operators, or a batch of {known}; a model has at least one of both")
@@ -161,7 +163,9 @@ def _read_operator(entry: _Document, before: list[Operator], known: int, wanted:
     if not outputs or not inputs:
         raise FlexNetError(f"operator {name} must have inputs and outputs")
     equation = str(entry.get("equation", ""))
-    op = Operator(index, kind, name, str(entry["key"]), inputs, outputs, weights, attrs, equation, MappingProxyType(tied))
+    op = Operator(
+        index, kind, name, str(entry["key"]), inputs, outputs, weights, attrs, equation, MappingProxyType(tied)
+    )
     _check(op)
     return op
 
@@ -193,13 +197,16 @@ def _read_source(entry: _Document, before: list[Operator], known: int, wanted: i
     if "view" not in entry:
         if made.dims != tensor.dims:
             raise FlexNetError(
-                f"operator {name} reads {tensor.shape} of what operator {op} puts out as {made.shape}; a view is missing"
+                f"operator {name} reads {tensor.shape} of what operator {op} puts out as {made.shape}; a view must "
+                "tell how"
             )
         return Source(op, output, tensor)
     view = []
     for k, pieces in reversed(entry["view"]):
         if not -1 <= k < rank or pieces < 1:
-            raise FlexNetError(f"operator {name} has a view of dimension {k} in {pieces} pieces; it has {rank} dimensions")
+            raise FlexNetError(
+                f"operator {name} has a view of dimension {k} in {pieces} pieces; it has {rank} dimensions"
+            )
         own = rank - 1 - int(k) if k >= 0 else -1
         view.append((own, int(pieces) * wanted // known if k == 0 and pieces % known == 0 else int(pieces)))
     if len(view) != len(made.dims) or prod(made.dims) < 1:
@@ -213,7 +220,7 @@ def _scaled(tensor: Tensor, known: int, wanted: int, name: str) -> Tensor:
         return tensor
     if tensor.dims[-1] % known:
         raise FlexNetError(
-            f"operator {name} has a tensor of shape {tensor.shape}, which does not grow with the batch of {known}; import "
-            f"the model with a batch of {wanted}"
+            f"operator {name} has a tensor of shape {tensor.shape}, which does not grow with the batch of {known}; "
+            f"import the model with a batch of {wanted}"
         )
     return Tensor((*tensor.dims[:-1], tensor.dims[-1] // known * wanted), tensor.dtype)

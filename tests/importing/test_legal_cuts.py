@@ -48,29 +48,34 @@ class Program:
             if node.op == "placeholder":
                 spec = specs[node.name]
                 stored = {**program.state_dict, **program.constants}
-                self.leaves[node] = x if spec.kind.name == "USER_INPUT" else stored[spec.target]
+                self.leaves[node, 0] = x if spec.kind.name == "USER_INPUT" else stored[spec.target]
                 if spec.kind.name == "PARAMETER":
-                    self.parameters[spec.target] = node
+                    self.parameters[spec.target] = node, 0
                 elif spec.kind.name == "USER_INPUT":
-                    self.input = node
+                    self.input = node, 0
         self.values: Tensors = {}
         for op in self.emitter.operators:
-            base = self.output(op)
-            self.values[base] = self.run(base, {})
+            for base in self.groups[op.index][-1].exit.outputs:
+                if base in self.made_by:
+                    self.values[base] = self.run(base, {})
 
     def output(self, op: Operator) -> Base:
         return self.groups[op.index][-1].exit.outputs[0]
 
     def run(self, base: Base, given: Tensors) -> "torch.Tensor":
         """A tensor as its node shows it, with values given for some nodes."""
-        known = {**self.leaves, **given}
+        known = {node: value for (node, _), value in self.leaves.items()}
+        known |= {node: value for (node, _), value in given.items() if isinstance(node.meta["val"], torch.Tensor)}
 
         def value(node: object) -> object:
             if not isinstance(node, torch.fx.Node):
                 return [value(one) for one in node] if isinstance(node, list | tuple) else node
             if node not in known:
                 kwargs = {key: value(one) for key, one in node.kwargs.items()}
-                known[node] = node.target(*[value(one) for one in node.args], **kwargs)
+                found = node.target(*[value(one) for one in node.args], **kwargs)
+                if not isinstance(found, torch.Tensor):
+                    found = [given.get((node, i), one) for i, one in enumerate(found)]
+                known[node] = found
             return known[node]
 
         node, i, _ = self.made_by[base]
@@ -125,8 +130,10 @@ def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int
     if source.op is None:
         x = program.leaves[program.input]
         same = tuple(x.shape) == source.tensor.shape
-        coordinates = [torch.arange(n).reshape([-1 if k == a else 1 for k in range(x.ndim)]).expand(x.shape)
-                       for a, n in enumerate(x.shape)][::-1]
+        coordinates = [
+            torch.arange(n).reshape([-1 if k == a else 1 for k in range(x.ndim)]).expand(x.shape)
+            for a, n in enumerate(x.shape)
+        ][::-1]
         ranges = _ranges(op, source.tensor.dims, split, axis, degree, j) if same else [None] * x.ndim
         return program.input, _region(coordinates, ranges)
     base = program.at[source.op, source.output]
@@ -145,10 +152,12 @@ def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int
             low = j * piece * window.stride - window.padding
             high = ((j + 1) * piece - 1) * window.stride - window.padding + window.size
             ranges.append((max(low, 0), min(high, n)))
-    return program.made_by[base][0], _region(_put_out(program, base), ranges)
+    return program.made_by[base][:2], _region(_put_out(program, base), ranges)
 
 
-def _held(program: Program, op: Operator, axis: int, degree: int, j: int) -> Iterator[tuple[object, "torch.Tensor", bool]]:
+def _held(
+    program: Program, op: Operator, axis: int, degree: int, j: int
+) -> Iterator[tuple[object, "torch.Tensor", bool]]:
     """Nodes of parameters, which of their elements a part holds, and whether the cut cuts them."""
     for i, base in enumerate(program.emitter.weights[op.index]):
         node = program.parameters[base.parameters[0]]
@@ -156,8 +165,10 @@ def _held(program: Program, op: Operator, axis: int, degree: int, j: int) -> Ite
         split = kind_of(op).weight_split(op, i)
         if op.weights[i].shape != shape:
             continue  # a piece of a parameter
-        at = [torch.arange(n).reshape([-1 if k == a else 1 for k in range(len(shape))]).expand(shape)
-              for a, n in enumerate(shape)][::-1]
+        at = [
+            torch.arange(n).reshape([-1 if k == a else 1 for k in range(len(shape))]).expand(shape)
+            for a, n in enumerate(shape)
+        ][::-1]
         yield node, _region(at, _ranges(op, op.weights[i].dims, split, axis, degree, j)), axis in split
 
 
@@ -167,15 +178,23 @@ def check_operator(program: Program, op: Operator) -> int:
     for axis, size in kind_of(op).cut_sizes(op).items():
         reduction = kind_of(op).axes(op)[axis] is Axis.REDUCTION
         for degree in divisors(size, MOST_PARTS):
-            if degree > 1:
+            if degree > 1 and not (reduction and _hidden(op, axis)):
                 _check_cut(program, op, axis, degree, reduction)
                 checked += 1
     return checked
 
 
+def _hidden(op: Operator, axis: int) -> bool:
+    """Whether a part picks what it sums up of an input that it reads whole: what it picks, no transfer tells."""
+    splits = [(source.view, kind_of(op).input_split(op, i)) for i, source in enumerate(op.inputs)]
+    return any(
+        view is not None and axis in split and all(k < 0 or split[k] != axis for k, _ in view) for view, split in splits
+    )
+
+
 def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction: bool) -> None:
-    base = program.output(op)
-    whole = program.values[base]
+    base = program.groups[op.index][0 if reduction else -1].exit.outputs[0]  # a fused activation waits for the sum
+    whole = program.run(base, {})
     weight_of_loss = torch.rand(whole.shape, dtype=torch.double, generator=torch.Generator().manual_seed(1))
     want = _gradients(program, op, base, {}, weight_of_loss)
     got: dict[object, torch.Tensor] = {}
@@ -196,8 +215,12 @@ def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction
             if value.dtype.is_floating_point:
                 other = torch.zeros_like(value) if reduction else torch.full_like(value, 0.7) * torch.rand_like(value)
                 given[node] = torch.where(region, value, other).detach()
-        mine = torch.ones_like(whole, dtype=torch.bool) if reduction else _region(
-            written, [(j * n // degree, (j + 1) * n // degree) if k == axis else None for k, n in enumerate(sizes)]
+        mine = (
+            torch.ones_like(whole, dtype=torch.bool)
+            if reduction
+            else _region(
+                written, [(j * n // degree, (j + 1) * n // degree) if k == axis else None for k, n in enumerate(sizes)]
+            )
         )
         part = program.run(base, given)
         total = total + torch.where(mine, part, torch.zeros_like(part))
@@ -214,7 +237,8 @@ def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction
 
 
 def _value_of(program: Program, node: object) -> "torch.Tensor":
-    base = next(base for base, (maker, _, _) in program.made_by.items() if maker is node and base in program.values)
+    found = (base for base, made in program.made_by.items() if made[:2] == node)
+    base = next(base for base in found if base in program.values)
     return program.values[base]
 
 
@@ -236,7 +260,7 @@ def _gradients(program: Program, op: Operator, base: Base, given: Tensors, loss:
     }
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(names=layer_names, embedded=st.booleans())
 def test_parts_make_up_the_whole(names: list[str], embedded: bool) -> None:
     program = Program(*module_of(names, embedded))

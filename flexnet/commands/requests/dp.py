@@ -148,7 +148,9 @@ def dp_request(words: Sequence[str], values: dict[str, Any]) -> DpRequest:
         raise FlexNetError(f"--flops {flops:g} and --bw {bandwidth:g} are too far apart; give TFLOP/s and GB/s")
     spec = GRAPHS.get(words[0])
     return DpRequest(
-        graph=find_model(words[0]).build({}, values["batch_size"]) if spec is None else spec.build(values["batch_size"], values["model"]),
+        graph=find_model(words[0]).build({}, values["batch_size"])
+        if spec is None
+        else spec.build(values["batch_size"], values["model"]),
         cutoff=1 if spec is None else spec.cutoff,
         n_device=values["procs"],
         model=values["model"],

@@ -94,15 +94,21 @@ def import_request(words: Sequence[str], values: dict[str, Any]) -> ImportReques
     if not words:
         raise FlexNetError(f"no model given; name a function that makes one, or an .onnx file, as in {example}")
     if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r} after {words[0]}; flexnet import takes one model and flags")
+        raise FlexNetError(
+            f"unexpected argument {words[1]!r} after {words[0]}; flexnet import takes one model and flags"
+        )
     what, onnx = words[0], words[0].endswith(".onnx")
     module, colon, function = what.partition(":")
     if not onnx and not (colon and module and function):
-        raise FlexNetError(f"{what!r} is no model; it must be package.module:function, or an .onnx file, as in {example}")
+        raise FlexNetError(
+            f"{what!r} is no model; it must be package.module:function, or an .onnx file, as in {example}"
+        )
     if not onnx and values["inputs"] is None:
         raise FlexNetError(f"--input is missing; a PyTorch module is traced with inputs, as in {example}")
     if onnx and values["inputs"] is not None:
-        raise FlexNetError("--input has no meaning for an ONNX file, which has its own; --batch-size sets an open batch")
+        raise FlexNetError(
+            "--input has no meaning for an ONNX file, which has its own; --batch-size sets an open batch"
+        )
     if not onnx and values["batch_size"] is not None:
         raise FlexNetError("--batch-size is for ONNX files; of a PyTorch module, the sizes of --input have the batch")
     name = values["name"] or (Path(what).stem if onnx else function.rpartition(".")[2])
@@ -123,7 +129,9 @@ def _input(text: str) -> InputSpec:
     if found is None:
         raise FlexNetError(f"--input is {text!r}; it must be NAME:TYPE:SIZES, as tokens:int64:8x2048")
     if found["dtype"] not in _TYPES:
-        raise FlexNetError(f"--input {found['name']} has type {found['dtype']!r}; it must be one of {', '.join(_TYPES)}")
+        raise FlexNetError(
+            f"--input {found['name']} has type {found['dtype']!r}; it must be one of {', '.join(_TYPES)}"
+        )
     shape = tuple(map(int, found["shape"].split("x")))
     if min(shape) < 1:
         raise FlexNetError(f"--input {found['name']} has sizes {found['shape']}; each must be at least 1")

@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+pytest.importorskip("torch")
+
+SOURCE = """
+import torch
+
+def make_model():
+    return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 8))
+
+def make_number():
+    return 3
+"""
+
+
+def _run(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (where / "own_net.py").write_text(SOURCE)
+    root = str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "flexnet", *words]
+    return subprocess.run(command, cwd=where, capture_output=True, text=True, env={"PYTHONPATH": root, "PATH": ""})
+
+
+def test_a_module_becomes_a_file_that_profiles_and_searches_take(tmp_path):
+    done = _run(tmp_path, "import", "own_net:make_model", "--input", "input:float32:64x16", "-o", "net.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = orjson.loads((tmp_path / "net.json").read_bytes())
+    assert document["parameters"] == 16 * 32 + 32 + 32 * 8 + 8
+    assert document["source"]["model"] == "own_net:make_model"
+    assert document["flops"]["forward"] == 2 * 64 * (16 * 32 + 32 * 8)
+    assert [entry["kind"] for entry in document["operators"]] == ["LINEAR", "LINEAR"]
+    words = ("profile", "net.json", "--device", "analytic", "--nsimnode", "4", "-o", "costs.json")
+    assert _run(tmp_path, *words).returncode == 0
+    assert orjson.loads((tmp_path / "costs.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "no model given"),
+        (["own_net"], "package.module:function"),
+        (["own_net:make_model"], "--input is missing"),
+        (["own_net:make_model", "--input", "x:float32"], "NAME:TYPE:SIZES"),
+        (["own_net:make_model", "--input", "x:float31:8x16"], "it must be one of"),
+        (["own_net:nothing", "--input", "x:float32:8x16"], "has no nothing"),
+        (["own_net:make_number", "--input", "x:float32:8x16"], "must return a torch.nn.Module"),
+        (["no_net:make_model", "--input", "x:float32:8x16"], "cannot be imported"),
+        (["own_net:make_model", "--input", "input:float32:8x17"], "cannot be traced"),
+        (["absent.onnx"], "is no file"),
+    ],
+)
+def test_wrong_input_is_one_sentence(tmp_path, words, sentence):
+    done = _run(tmp_path, "import", *words, "-o", "net.json")
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"version": 2}, "version 2"),
+        ({"parameters": 7}, "says it has 7 parameters"),
+        ({"operators": []}, "no operators"),
+        ({"operators": [{"name": "x"}]}, "lacks or mistakes 'kind'"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence(tmp_path, change, sentence):
+    from flexnet import FlexNetError, GraphBuilder, read_graph, write_graph
+
+    b = GraphBuilder("mlp", batch_size=8)
+    b.dense(b.input(16), 4)
+    path = tmp_path / "net.json"
+    write_graph(path, b.build())
+    assert read_graph(path)[0] == b.build()
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | change))
+    with pytest.raises(FlexNetError, match=sentence):
+        read_graph(path)

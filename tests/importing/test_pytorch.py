@@ -1,0 +1,145 @@
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from flexnet import (  # noqa: E402  # noqa: E402
+    CORRECTED,
+    Cluster,
+    FlexNetError,
+    OpType,
+    complete_table,
+    from_torch,
+    make_problem,
+    read_graph,
+    roofline_table,
+    write_graph,
+)
+from flexnet.importing.entry import import_torch  # noqa: E402
+
+
+class Experts(nn.Module):
+    """Every token to two of four experts, by one product for all."""
+
+    def __init__(self, width: int = 16) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 4)
+        self.up = nn.Parameter(torch.empty(4, width, 32))
+        self.down = nn.Parameter(torch.empty(4, 32, width))
+
+    def forward(self, x):
+        rows = torch.einsum("bsd,bse->besd", x, self.gate(x).softmax(-1))
+        rows = torch.einsum("besd,edf->besf", rows, self.up).relu()
+        return torch.einsum("besf,efd->bsd", rows, self.down)
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(32, 16)
+        self.experts = Experts()
+        self.norm = nn.LayerNorm(16)
+        self.head = nn.Linear(16, 32, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, tokens):
+        x = self.table(tokens)
+        return self.head(self.norm(x + self.experts(x)))
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x
+
+
+class Masked(nn.Module):
+    def forward(self, x):
+        return x[x > 0].sum()
+
+
+def _tokens(batch=8, steps=4):
+    return torch.zeros(batch, steps, dtype=torch.long, device="meta")
+
+
+def _made(module):
+    with torch.device("meta"):
+        return module()
+
+
+def test_counts_are_pytorchs():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    module = _made(Tied)
+    found = import_torch(module, [_tokens()])
+    with FlopCounterMode(display=False) as forward:
+        result = module(_tokens())
+    with FlopCounterMode(display=False) as backward:
+        result.backward(torch.empty_like(result))
+    assert found.graph.n_parameter == sum(one.numel() for one in module.parameters())
+    assert found.graph.idle == 0
+    assert found.flops == (forward.get_total_flops(), backward.get_total_flops())
+
+
+def test_tied_weights_are_one():
+    graph = from_torch(_made(Tied), [_tokens()], name="tied")
+    first, last = graph.operators[0], graph.operators[-1]
+    assert (first.kind, last.kind) == (OpType.TOKEN_EMBEDDING, OpType.LINEAR)
+    assert last.tied == {0: (first.index, 0)}
+    assert first.name == "table.TokenEmbedding_100"
+
+
+def test_a_graph_is_searched_and_of_any_batch(tmp_path):
+    path = tmp_path / "net.json"
+    write_graph(path, from_torch(_made(Tied), {"tokens": _tokens()}))
+    graph, _ = read_graph(path, 64)
+    again = from_torch(_made(Tied), [_tokens(64)])
+    assert [op.outputs for op in graph.operators] == [op.outputs for op in again.operators]
+    assert [op.inputs for op in graph.operators] == [op.inputs for op in again.operators]
+    table = complete_table(roofline_table(graph, "a100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4), CORRECTED)
+    assert len(problem.candidates) == len(graph.operators)
+
+
+def test_heads_are_cut_through_views():
+    graph = from_torch(_made(lambda: nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)), [torch.empty(8, 4, 16)])
+    attention = next(op for op in graph.operators if op.kind == OpType.SCALED_DOT_PRODUCT)
+    from flexnet.model.operators import kind_of
+
+    assert kind_of(attention).cut_sizes(attention)[0] == 4
+
+
+@pytest.mark.parametrize("module", [Branch, Masked])
+def test_what_hangs_on_values_is_one_sentence(module):
+    with pytest.raises(FlexNetError, match=r"values|size"):
+        from_torch(module(), [torch.empty(4, 4)])
+
+
+def test_inputs_must_agree():
+    with pytest.raises(FlexNetError, match="3 and 4 samples"):
+        from_torch(Branch(), [torch.empty(4, 4), torch.empty(3, 4)])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "sizes"),
+    [
+        ("Llama", {"num_key_value_heads": 2}),
+        ("Mixtral", {"num_key_value_heads": 2, "num_local_experts": 4}),
+        ("GPT2", {}),
+        ("T5", {"d_model": 32, "d_kv": 8, "num_layers": 2, "num_heads": 4}),
+    ],
+)
+def test_hugging_face(architecture, sizes):
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, **sizes}
+    config = getattr(transformers, f"{architecture}Config")(vocab_size=64, use_cache=False, **small)
+    with torch.device("meta"):
+        module = transformers.AutoModel.from_config(config)
+    inputs = {"input_ids": _tokens(4, 8)} | ({"decoder_input_ids": _tokens(4, 8)} if architecture == "T5" else {})
+    found = import_torch(module, inputs)
+    assert found.graph.n_parameter == sum(one.numel() for one in module.parameters())
+    assert found.graph.idle == 0
+    kinds = {op.kind for op in found.graph.operators}
+    assert {OpType.LINEAR, OpType.SCALED_DOT_PRODUCT, OpType.TOKEN_EMBEDDING} <= kinds
+    if architecture == "Mixtral":
+        assert any(op.equation.startswith("abcd,b") for op in found.graph.operators)
