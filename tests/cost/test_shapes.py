@@ -52,7 +52,8 @@ def refusal(op, cuts):
 def test_why_a_model_cannot_be_cut_is_told_apart():
     dense = one(lambda b: b.dense(b.input(8), 4))
     assert refusal(dense, Cuts(3, 2)).endswith(
-        "over 3 servers of 2 GPUs: its batch (64) must be a multiple of 6, such as 66; choose another --batch-size or fewer servers"
+        "over 3 servers of 2 GPUs: its batch (64) must be a multiple of 6, such as 66; choose another --batch-size or "
+        "fewer servers"
     )
     larger = "; a smaller --batch-size, more servers or a larger --big-gpu helps"
     conv = one(lambda b: b.conv2d(b.input(1, 1, 2**23), 2, (1, 1)))
