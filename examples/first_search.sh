@@ -14,7 +14,7 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 if ! "$venv/bin/python" -P -c 'import flexnet.commands.search' 2>/dev/null; then # -P: as installed, not from this directory
     echo "installing flexnet and what it needs"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable .
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[report]'
 fi
 
 echo "searching (the first time, compiling takes about half a minute)"
