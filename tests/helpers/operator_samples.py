@@ -45,6 +45,13 @@ _LAYERS = {
     OpType.SLICE: lambda b: b.add(OpType.SLICE, b.input(3, 6), axis=1, start=1, size=2),
     OpType.ADD_WEIGHT: lambda b: b.add(OpType.ADD_WEIGHT, b.input(4, 6), shape=(4, 6)),
     OpType.MUL_WEIGHT: lambda b: b.add(OpType.MUL_WEIGHT, b.input(6, 4, 4), shape=(6, 1, 1)),
+    OpType.FUSION: lambda b: b.add(
+        OpType.FUSION, b.input(4, 6), equation="ab.,.->ab*", outputs=[(8, 4, 3)], weights=[(6,)], operations=2
+    ),
+    OpType.CONVOLUTION: lambda b: b.add(
+        OpType.CONVOLUTION, b.input(6, 9), shape=(8, 4, 7), weight=(4, 6, 3), groups=1, transposed=False, bias=True
+    ),
+    OpType.GROUPED_LINEAR: lambda b: b.add(OpType.GROUPED_LINEAR, b.input(2, 4, 6), experts=4, out=5),
     OpType.PREPEND: lambda b: b.add(OpType.PREPEND, b.input(4, 6), tokens=2),
     **{kind: lambda b, kind=kind: b.unary(kind, b.input(3, 8, 8)) for kind in UNARY},
     **{kind: lambda b, kind=kind: b.binary(kind, b.input(3, 8, 8), b.input(3, 8, 8)) for kind in BINARY},
