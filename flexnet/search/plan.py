@@ -21,7 +21,7 @@ from flexnet.plan.strategy_file import strategy_json, strategy_text
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.traffic import traffic_bytes
-from flexnet.search.written import file_arguments, written_timeline
+from flexnet.search.written import file_arguments, file_network, written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
@@ -141,14 +141,15 @@ class Plan:
             If the file cannot be written, or the packet simulator could not run it.
         """
         graph = self.task_graph()
+        network = file_network(self.problem, graph, self.network)
         remarks = write_taskgraph(
             path,
             graph,
-            self.network,
+            network,
             run_seconds=self.timeline.end - self.timeline.start,
             **file_arguments(self.problem),  # type: ignore[arg-type]
         )
-        return (*remarks, *short_cuts(along_cycles(graph, self.network)[0]))
+        return (*remarks, *short_cuts(along_cycles(graph, network)[0]))
 
     def to_strategy_json(self) -> bytes:
         """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""

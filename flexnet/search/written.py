@@ -3,9 +3,12 @@
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
+from flexnet.network.wiring.rewire import as_cycles
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.fabric import Fabric
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import Protocol
@@ -13,7 +16,7 @@ from flexnet.simulate.replay import replay
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
 from flexnet.taskgraph_file.write import taskgraph_and_origin
 
-__all__ = ["file_arguments", "written_timeline"]
+__all__ = ["file_arguments", "file_network", "written_timeline"]
 
 
 def file_arguments(problem: Problem) -> dict[str, object]:
@@ -24,6 +27,21 @@ def file_arguments(problem: Problem) -> dict[str, object]:
     }
 
 
+def file_network(problem: Problem, graph: TaskGraph, network: Network) -> Network:
+    """The network as the file of a plan tells it: the very same, or with its rings told as cycles.
+
+    FlexNetPacket starts the rings of a group at the server whose id is a member's index, and so runs those of groups of
+    fewer than all servers over links of others.  All-reduces over cycles are written in the order of their members, and
+    run where they are meant to.  Under the original's semantics files have rings as the original writes them.
+    """
+    topology, semantics = network.topology, problem.semantics
+    sizes = set(np.diff(graph.group_ptr)[graph.place[graph.kind == ALLREDUCE]].tolist())
+    displaced = any(1 < size < topology.n_server and size in topology.rings for size in sizes)
+    if not (displaced and semantics.pack_cycles):
+        return network
+    return as_cycles(network, tuple(demand_of(graph.arrays(), topology.n_server).groups))
+
+
 def written_timeline(problem: Problem, graph: TaskGraph, network: Network, protocol: Protocol) -> Timeline:
     """Start and end of every task when the file that the plan is written to is replayed with a protocol.
 
@@ -31,6 +49,7 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     several rings; a task in parts starts with the first and ends with the last.  What cannot be written, because the
     packet simulator could not run it, is replayed as it is.
     """
+    network = file_network(problem, graph, network)
     arguments: dict[str, object] = {**file_arguments(problem), "run_seconds": np.zeros(graph.n_task)}
     try:
         file, _, origin = taskgraph_and_origin(graph, network, **arguments)  # type: ignore[arg-type]

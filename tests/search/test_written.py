@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 from random_models import mlp, problem_of, tower
 
+from flexnet.network.build import build_network
+from flexnet.network.demand import demand_of
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph_builder import build
 from flexnet.search.find import find_plan
+from flexnet.search.plan import price
 from flexnet.search.settings import Settings
+from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fabric import Fabric
+from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.protocol import PROTOCOLS
 from flexnet.simulate.replay import replay
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
@@ -60,3 +67,16 @@ def test_roots_start_in_the_order_that_was_priced(tmp_path):
         return [(int(one.place[task]), round(float(one.seconds[task]) * 1e9)) for task in roots]
 
     assert started(read) == started(graph)
+
+
+def test_rings_of_some_servers_run_where_they_are_meant_to(tmp_path):
+    problem = problem_of(mlp(2), Cluster(8, link_bandwidth=1.25e7, degree=4), CORRECTED)
+    every_second = tuple(Config(degrees=(1, 4), devices=(1, 3, 5, 7)) for _ in problem.graph.operators)
+    demand = demand_of(build(problem, make_strategy(problem, every_second)).arrays(), 8)
+    network = build_network("topoopt", problem.cluster, demand=demand)
+    assert 4 in network.topology.rings
+    plan = price(problem, every_second, network)
+    meant = FairLinks().seconds(plan.task_graph().arrays(), network_arrays(network))
+    assert plan.seconds == pytest.approx(meant, rel=0.05)
+    plan.write_taskgraph(tmp_path / "plan.fbuf")
+    assert not read_taskgraph(tmp_path / "plan.fbuf").has_rings
