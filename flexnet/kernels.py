@@ -19,10 +19,14 @@ NAMES = ("kernels.py", "kernels/*.py", "arrays.py", "protocol.py", "task_kinds.p
 SOURCES = sorted(path for name in NAMES for path in Path(__file__).parent.rglob(name))
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()
 
+# Others may run meanwhile: two plans are followed packet by packet at once, and Ctrl-C is heard.
+#
 # Without Numba's runtime references are not counted.  For structs of arrays that takes longer than all else: replays
 # are 4 to 19 times slower with it, and compiling them takes 37 s instead of 15.  The option is not a documented one (as
 # of 0.60 to 0.68); should it go, kernels are only slow.
-OPTIONS: dict[str, Any] = {"error_model": "numpy"} | ({"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {})
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True} | (
+    {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
+)
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

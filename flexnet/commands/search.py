@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.search.bounding import Bounding
     from flexnet.search.driver import Progress
     from flexnet.search.history import History
-    from flexnet.search.prepare import Prepared
+    from flexnet.search.prepared import Prepared
     from flexnet.search.starts.start import Bound
     from flexnet.search.state import Info, State
 

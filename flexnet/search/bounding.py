@@ -4,7 +4,7 @@ import multiprocessing
 import signal
 from multiprocessing.connection import Connection
 
-from flexnet.search.prepare import Prepared
+from flexnet.search.prepared import Prepared
 from flexnet.search.starts.start import Bound
 
 __all__ = ["Bounding"]

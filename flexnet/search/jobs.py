@@ -22,7 +22,7 @@ from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.driver import Outcome, Progress, drive
 from flexnet.search.history import History
 from flexnet.search.portfolio import Portfolio
-from flexnet.search.prepare import Prepared
+from flexnet.search.prepared import Prepared
 from flexnet.search.state import Info, State, Tally
 
 __all__ = ["run", "turn_length"]

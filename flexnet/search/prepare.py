@@ -6,16 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.errors import FlexNetError
-from flexnet.exact.terms import measured_terms
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Configs, Strategy, make_strategy
 from flexnet.search.alternate import CoSearch
-from flexnet.search.candidates import Candidate, choose
-from flexnet.search.driver import Outcome, reset_span
-from flexnet.search.found import Found
+from flexnet.search.driver import reset_span
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import (
@@ -24,137 +21,29 @@ from flexnet.search.networks import (
     cycle_follower,
     fixed_network,
     follows_groups,
-    other_draw,
     rebuilder,
 )
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio, first_slot
+from flexnet.search.prepared import Prepared, is_soon_exact
 from flexnet.search.pricing import EXACT_TASKS, Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
-from flexnet.search.starts.data_parallel import data_parallel, not_data_parallel
-from flexnet.search.starts.start import Bound, StartPoints, bound_of
+from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
-from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PROTOCOLS
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["prepare"]
 
 # Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
-OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
-
-# Hops of packets followed to choose among the best plans, beyond those of the best by the search's prices; and so that
-# a checkpoint tells a plan's time: some seconds, and less than one.
-FINAL_HOPS = 30_000_000
-GLANCED_HOPS = 5_000_000
 
 # Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name.
 MANY_LAYERED = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A search ready to run.
-
-    Parameters
-    ----------
-    problem : Problem
-    settings : Settings
-    search : CoSearch or Portfolio
-    rng : numpy.random.Generator
-        Where it is after the start.
-    state : State
-        Of the start.
-    start : Plan
-        The start, at full resolution.
-    start_name : str
-        What kind of start it is.
-    family : TopologyFamily
-        The networks that are searched.
-    """
-
-    problem: Problem
-    settings: Settings
-    search: CoSearch | Portfolio
-    rng: np.random.Generator
-    state: State
-    start: Plan
-    start_name: str
-    family: TopologyFamily
-
-    def timeline(self, candidate: Candidate) -> Timeline:
-        """A candidate's times at full resolution."""
-        return self.search.pricer.exact(candidate.strategy, candidate.network, candidate.directions)
-
-    def choose(self, state: State) -> tuple[Candidate, Timeline]:
-        """The fastest candidate at full resolution, of the best one and the elite, as far as `FINAL_HOPS` go."""
-        best, pricer = state.best, self.search.pricer
-        candidates = [(best, self.timeline(best))]
-        hops = pricer.exact_work(best.strategy, best.network)
-        for candidate in state.elite:
-            if candidate.strategy is not best.strategy or candidate.network is not best.network:
-                hops += pricer.exact_work(candidate.strategy, candidate.network)
-                if hops > FINAL_HOPS:
-                    break
-                candidates.append((candidate, self.timeline(candidate)))
-        return choose(candidates)
-
-    def glanced(self, candidate: Candidate) -> float:
-        """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
-        if self.search.pricer.exact_work(candidate.strategy, candidate.network) > GLANCED_HOPS:
-            return candidate.seconds
-        return self.timeline(candidate).seconds
-
-    def found(self, outcome: Outcome, earlier_s: float = 0.0, bound: Bound | None = None) -> Found:
-        """Price the best plans at full resolution, and keep the fastest if it is faster than the start.
-
-        Parameters
-        ----------
-        outcome : Outcome
-            How the search ended.
-        earlier_s : float
-            Seconds spent proposing before it was resumed.
-        bound : Bound, optional
-            What is proven already; None to prove it, if nobody waits for the end.
-        """
-        first = self.state.current
-        best, timeline = choose([(first, self.start.timeline), self.choose(outcome.state)])
-        plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
-        return Found(
-            settings=self.settings,
-            plan=plan,
-            start=self.start,
-            start_name=self.start_name,
-            searched_seconds=best.seconds,
-            start_searched_seconds=first.seconds,
-            changed=not_data_parallel(plan.strategy, self.search.moves.space),
-            iterations=outcome.state.iteration,
-            improved_at=outcome.improved_at,
-            search_s=earlier_s + outcome.elapsed,
-            interrupted=outcome.interrupted,
-            bound=bound or (None if outcome.interrupted else self.bound()),
-            draws=() if outcome.interrupted else self._other_draws(plan),
-        )
-
-    def bound(self) -> Bound | None:
-        """What no plan can beat, unless the original's semantics do not tell."""
-        of_dp = self.settings.start == "dp"
-        if not (of_dp or self.problem.semantics.fair_links):
-            return None
-        terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
-        return bound_of(self.problem, self.family, terms=terms)
-
-    def _other_draws(self, plan: Plan) -> tuple[float, ...]:
-        """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""
-        if not self.family.random:
-            return ()
-        pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
-        networks = [other_draw(self.problem, self.family, pricer.demand(plan.strategy), seed) for seed in seeds]
-        return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
 
 
 def prepare(problem: Problem, settings: Settings, start: Configs | None = None) -> Prepared:
@@ -288,7 +177,8 @@ class _Layout:
 
     def _prepared(self, search: CoSearch | Portfolio, state: State, name: str) -> Prepared:
         at = state.current
-        timeline = self.pricer.exact(at.strategy, at.network, at.directions)
+        follow = self.pricer.exact if is_soon_exact(self.pricer, at) else self.pricer.rough
+        timeline = follow(at.strategy, at.network, at.directions)
         begin = Plan(self.problem, at.strategy, at.network, timeline, at.directions)
         return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family)
 

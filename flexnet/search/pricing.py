@@ -147,6 +147,10 @@ class Pricer:
             return written_timeline(self.problem, build(self.problem, strategy), network, self.protocol)
         return self._exact.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
 
+    def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
+        """Every task's times as proposals are priced."""
+        return self._links.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
+
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets that `exact` follows; 0 if it follows none."""
         if not (self.problem.semantics.fair_links and self.protocol.by_packet):

@@ -24,7 +24,8 @@ from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.published.case import Case
 from flexnet.published.index import published_measurement
 from flexnet.published.validate import SEGMENT_BYTES, recomputed
-from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.prepare import prepare
+from flexnet.search.prepared import Prepared
 from flexnet.search.settings import Settings
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import gbps_to_bytes_per_s

@@ -68,12 +68,12 @@ def test_with_fair_network_every_proposal_is_priced_at_full_resolution():
 def test_finalists_end_with_the_packets_that_may_be_followed(monkeypatch):
     ready = prepare(problem(), Settings("topoopt", 60, method="mcmc", seed=1))
     state = drive(ready.search, ready.rng, ready.state, 60).state
-    monkeypatch.setattr("flexnet.search.prepare.FINAL_HOPS", 0)
+    monkeypatch.setattr("flexnet.search.prepared.FINAL_HOPS", 0)
     chosen, timeline = ready.choose(state)
     assert chosen is state.best
     assert timeline.seconds == ready.timeline(state.best).seconds
     assert ready.glanced(state.best) == timeline.seconds
-    monkeypatch.setattr("flexnet.search.prepare.GLANCED_HOPS", 0)
+    monkeypatch.setattr("flexnet.search.prepared.GLANCED_HOPS", 0)
     assert ready.glanced(state.best) == state.best.seconds
 
 

@@ -9,7 +9,8 @@ from flexnet import CORRECTED, MODELS, Cluster, Settings, make_problem, roofline
 from flexnet.search.driver import Progress
 from flexnet.search.history import MOST_POINTS, History
 from flexnet.search.jobs import run
-from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.prepare import prepare
+from flexnet.search.prepared import Prepared
 from flexnet.search.state import Info, State
 
 

@@ -10,7 +10,8 @@ from flexnet.search import jobs, portfolio
 from flexnet.search.checkpoint import checkpoint_json, restore
 from flexnet.search.find import find_plan
 from flexnet.search.jobs import run
-from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.prepare import prepare
+from flexnet.search.prepared import Prepared
 from flexnet.search.settings import Settings
 from flexnet.search.state import State
 

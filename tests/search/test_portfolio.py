@@ -24,7 +24,8 @@ from flexnet.search.driver import drive
 from flexnet.search.find import find_plan
 from flexnet.search.networks import Networks, rebuilder
 from flexnet.search.portfolio import GAIN, GIVEN_UP, POOL, Portfolio
-from flexnet.search.prepare import Prepared, prepare
+from flexnet.search.prepare import prepare
+from flexnet.search.prepared import Prepared
 from flexnet.search.pricing import Pricer
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS

@@ -22,7 +22,7 @@ from flexnet.search.outputs.output import Output
 from flexnet.search.outputs.strategy import StrategyJson, StrategyText
 from flexnet.search.outputs.taskgraph import TaskGraphFbuf
 from flexnet.search.plan_file import PlanFile
-from flexnet.search.prepare import Prepared
+from flexnet.search.prepared import Prepared
 from flexnet.search.state import State
 from flexnet.units import s_to_ms
 

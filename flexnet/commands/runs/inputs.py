@@ -22,7 +22,7 @@ from flexnet.search import history
 from flexnet.search.checkpoint import restore
 from flexnet.search.history import HISTORY, History
 from flexnet.search.portfolio import Portfolio
-from flexnet.search.prepare import Prepared
+from flexnet.search.prepared import Prepared
 from flexnet.search.state import State
 
 __all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_history", "read_start", "with_memory"]

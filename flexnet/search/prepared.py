@@ -1,0 +1,144 @@
+"""A search that is ready to run, and what comes of it: the best plans at full resolution, and the bound."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexnet.exact.terms import measured_terms
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.problem import Problem
+from flexnet.search.alternate import CoSearch
+from flexnet.search.candidates import Candidate, choose
+from flexnet.search.driver import Outcome
+from flexnet.search.found import Found
+from flexnet.search.networks import other_draw
+from flexnet.search.plan import Plan
+from flexnet.search.portfolio import Portfolio
+from flexnet.search.pricing import Pricer
+from flexnet.search.settings import Settings
+from flexnet.search.starts.data_parallel import not_data_parallel
+from flexnet.search.starts.start import Bound, bound_of
+from flexnet.search.state import State
+from flexnet.simulate.link_model import Timeline
+
+__all__ = ["Prepared", "is_soon_exact"]
+
+OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
+
+# Hops of packets followed to choose among the best plans, if one alone has no more; and before a search begins, or to
+# tell a plan's time in a checkpoint: some seconds, and about one.
+FINAL_HOPS = 15_000_000
+GLANCED_HOPS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A search ready to run.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+    search : CoSearch or Portfolio
+    rng : numpy.random.Generator
+        Where it is after the start.
+    state : State
+        Of the start.
+    start : Plan
+        The start, at full resolution if that is soon done.
+    start_name : str
+        What kind of start it is.
+    family : TopologyFamily
+        The networks that are searched.
+    """
+
+    problem: Problem
+    settings: Settings
+    search: CoSearch | Portfolio
+    rng: np.random.Generator
+    state: State
+    start: Plan
+    start_name: str
+    family: TopologyFamily
+
+    def timeline(self, candidate: Candidate) -> Timeline:
+        """A candidate's times at full resolution."""
+        return self.search.pricer.exact(candidate.strategy, candidate.network, candidate.directions)
+
+    def choose(self, state: State) -> tuple[Candidate, Timeline]:
+        """The fastest candidate at full resolution, of the best one and the elite, as far as `FINAL_HOPS` go."""
+        best, pricer = state.best, self.search.pricer
+        candidates = [(best, self.timeline(best))]
+        hops = pricer.exact_work(best.strategy, best.network)
+        for candidate in state.elite:
+            if candidate.strategy is not best.strategy or candidate.network is not best.network:
+                hops += pricer.exact_work(candidate.strategy, candidate.network)
+                if hops > FINAL_HOPS:
+                    break
+                candidates.append((candidate, self.timeline(candidate)))
+        return choose(candidates)
+
+    def glanced(self, candidate: Candidate) -> float:
+        """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
+        soon = is_soon_exact(self.search.pricer, candidate)
+        return self.timeline(candidate).seconds if soon else candidate.seconds
+
+    def found(self, outcome: Outcome, earlier_s: float = 0.0, bound: Bound | None = None) -> Found:
+        """Price the best plans at full resolution, and keep the fastest if it is faster than the start.
+
+        Parameters
+        ----------
+        outcome : Outcome
+            How the search ended.
+        earlier_s : float
+            Seconds spent proposing before it was resumed.
+        bound : Bound, optional
+            What is proven already; None to prove it, if nobody waits for the end.
+        """
+        first = self.state.current
+        start, waited = self.start, not outcome.interrupted
+        with ThreadPoolExecutor(1) as beside:
+            deferred = waited and not is_soon_exact(self.search.pricer, first)
+            begun = beside.submit(self.timeline, first) if deferred else None
+            found = self.choose(outcome.state)
+            if begun is not None:
+                start = replace(start, timeline=begun.result())
+        best, timeline = choose([(first, start.timeline), found])
+        plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
+        return Found(
+            settings=self.settings,
+            plan=plan,
+            start=start,
+            start_name=self.start_name,
+            searched_seconds=best.seconds,
+            start_searched_seconds=first.seconds,
+            changed=not_data_parallel(plan.strategy, self.search.moves.space),
+            iterations=outcome.state.iteration,
+            improved_at=outcome.improved_at,
+            search_s=earlier_s + outcome.elapsed,
+            interrupted=outcome.interrupted,
+            bound=bound or (None if outcome.interrupted else self.bound()),
+            draws=() if outcome.interrupted else self._other_draws(plan),
+        )
+
+    def bound(self) -> Bound | None:
+        """What no plan can beat, unless the original's semantics do not tell."""
+        of_dp = self.settings.start == "dp"
+        if not (of_dp or self.problem.semantics.fair_links):
+            return None
+        terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
+        return bound_of(self.problem, self.family, terms=terms)
+
+    def _other_draws(self, plan: Plan) -> tuple[float, ...]:
+        """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""
+        if not self.family.random:
+            return ()
+        pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
+        networks = [other_draw(self.problem, self.family, pricer.demand(plan.strategy), seed) for seed in seeds]
+        return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
+
+
+def is_soon_exact(pricer: Pricer, candidate: Candidate) -> bool:
+    """Whether pricing at full resolution takes no longer than people wait without a word."""
+    return pricer.exact_work(candidate.strategy, candidate.network) <= GLANCED_HOPS
