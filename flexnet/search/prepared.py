@@ -28,7 +28,7 @@ OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 
 # Hops of packets followed to choose among the best plans, if one alone has no more; and before a search begins, or to
 # tell a plan's time in a checkpoint: some seconds, and about one.
-FINAL_HOPS = 15_000_000
+FINAL_HOPS = 40_000_000
 GLANCED_HOPS = 5_000_000
 
 
@@ -68,16 +68,25 @@ class Prepared:
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
         """The fastest candidate at full resolution, of the best one and the elite, as far as `FINAL_HOPS` go."""
+        finalists = self._finalists(state)
+        return choose(list(zip(finalists, self._timelines(finalists), strict=True)))
+
+    def _finalists(self, state: State) -> list[Candidate]:
+        """The best one by the search's prices, and others."""
         best, pricer = state.best, self.search.pricer
-        candidates = [(best, self.timeline(best))]
-        hops = pricer.exact_work(best.strategy, best.network)
+        found, hops = [best], pricer.exact_work(best.strategy, best.network)
         for candidate in state.elite:
             if candidate.strategy is not best.strategy or candidate.network is not best.network:
                 hops += pricer.exact_work(candidate.strategy, candidate.network)
                 if hops > FINAL_HOPS:
                     break
-                candidates.append((candidate, self.timeline(candidate)))
-        return choose(candidates)
+                found.append(candidate)
+        return found
+
+    def _timelines(self, candidates: list[Candidate]) -> list[Timeline]:
+        """At full resolution, two at a time where that leaves the pricer as it is."""
+        with ThreadPoolExecutor(2 if self.problem.semantics.fair_links else 1) as beside:
+            return list(beside.map(self.timeline, candidates))
 
     def glanced(self, candidate: Candidate) -> float:
         """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
@@ -97,14 +106,11 @@ class Prepared:
             What is proven already; None to prove it, if nobody waits for the end.
         """
         first = self.state.current
-        start, waited = self.start, not outcome.interrupted
-        with ThreadPoolExecutor(1) as beside:
-            deferred = waited and not is_soon_exact(self.search.pricer, first)
-            begun = beside.submit(self.timeline, first) if deferred else None
-            found = self.choose(outcome.state)
-            if begun is not None:
-                start = replace(start, timeline=begun.result())
-        best, timeline = choose([(first, start.timeline), found])
+        deferred = [] if outcome.interrupted or is_soon_exact(self.search.pricer, first) else [first]
+        finalists = self._finalists(outcome.state)
+        timelines = self._timelines([*deferred, *finalists])
+        start = replace(self.start, timeline=timelines.pop(0)) if deferred else self.start
+        best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
         return Found(
             settings=self.settings,

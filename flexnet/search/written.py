@@ -49,6 +49,8 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     several rings; a task in parts starts with the first and ends with the last.  What cannot be written, because the
     packet simulator could not run it, is replayed as it is.
     """
+    if network.extra_latency.any():  # a file holds no latencies
+        return replay(graph, network, protocol=protocol).timeline
     network = file_network(problem, graph, network)
     arguments: dict[str, object] = {**file_arguments(problem), "run_seconds": np.zeros(graph.n_task)}
     try:

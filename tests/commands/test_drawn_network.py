@@ -43,7 +43,7 @@ def test_it_is_searched_on_and_replayed(tmp_path: Path, capsys: pytest.CaptureFi
     assert sorted(file.links[:, 2].tolist()) == [1, 1, 1, 1, 2]
     assert main(["simulate", str(out / "taskgraph.fbuf"), "--topology", str(path)]) == 0
     printed = capsys.readouterr()
-    assert f"network    {path}: 5 links of 100 to 200 Gbps, 2 switches, 1 to 2 us a hop; fair" in printed.out
+    assert f"network    {path}: 5 links of 100 to 200 Gbps, 2 switches, 1 to 2 us a hop; packet" in printed.out
     slow = two_leaves(tmp_path / "slow.graphml", uplink=1e6, latency=1e-3)
     times = []
     for drawing in (path, slow):

@@ -22,7 +22,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     profile = ["profile", "dlrm", "--nsimnode", "4", "--device", "analytic"]
     assert main([*profile, "-o", str(directory / "table.json")]) == 0
     mfile = ["--mfile", str(directory / "table.json")]
-    assert main(search_words(*mfile, "-o", str(directory / "run"), "--export", str(directory / "s.txt"))) == 0
+    assert main(search_words(*mfile, "-o", str(directory / "run"))) == 0
+    assert main(search_words(*mfile, "--method", "mcmc", "--export", str(directory / "s.txt"))) == 0
     return directory
 
 

@@ -55,9 +55,11 @@ def test_help_names_every_choice(flags: Iterable[click.Parameter], spelling: str
 
 def test_every_command_is_where_it_is_looked_for() -> None:
     from importlib import import_module
+    from keyword import iskeyword
 
     for name in COMMANDS:
-        command = getattr(import_module(f"flexnet.commands.{name}"), name)
+        page = f"{name}_" if iskeyword(name) else name
+        command = getattr(import_module(f"flexnet.commands.{page}"), page)
         assert isinstance(command, click.Command)
         assert command.name == name
 
