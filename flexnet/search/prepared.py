@@ -29,6 +29,7 @@ OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 # Hops of packets followed to choose among the best plans, if one alone has no more; and before a search begins, or to
 # tell a plan's time in a checkpoint: some seconds, and about one.
 FINAL_HOPS = 40_000_000
+NEARLY = 1.05  # times the best by the search's prices: proposals may be off by so much
 GLANCED_HOPS = 5_000_000
 
 
@@ -67,20 +68,22 @@ class Prepared:
         return self.search.pricer.exact(candidate.strategy, candidate.network, candidate.directions)
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
-        """The fastest candidate at full resolution, of the best one and the elite, as far as `FINAL_HOPS` go."""
+        """The fastest candidate at full resolution, of the best one and others, as far as `FINAL_HOPS` go."""
         finalists = self._finalists(state)
         return choose(list(zip(finalists, self._timelines(finalists), strict=True)))
 
     def _finalists(self, state: State) -> list[Candidate]:
-        """The best one by the search's prices, and others."""
+        """The best one by the search's prices, the fastest of other slots, and those next to it, as far as it goes."""
         best, pricer = state.best, self.search.pricer
+        pool = state.schedule.pool if state.schedule is not None and state.elite else ()
         found, hops = [best], pricer.exact_work(best.strategy, best.network)
-        for candidate in state.elite:
-            if candidate.strategy is not best.strategy or candidate.network is not best.network:
-                hops += pricer.exact_work(candidate.strategy, candidate.network)
-                if hops > FINAL_HOPS:
-                    break
-                found.append(candidate)
+        for candidate in (*(plan for plan in pool if plan.seconds <= NEARLY * best.seconds), *state.elite):
+            if any(candidate.strategy is one.strategy and candidate.network is one.network for one in found):
+                continue
+            hops += pricer.exact_work(candidate.strategy, candidate.network)
+            if hops > FINAL_HOPS:
+                break
+            found.append(candidate)
         return found
 
     def _timelines(self, candidates: list[Candidate]) -> list[Timeline]:
