@@ -58,6 +58,36 @@ class Masked(nn.Module):
         return x[x > 0].sum()
 
 
+class Mixed(nn.Module):
+    """Its scale is on the CPU wherever it is made, and read twice; in training it is left out by chance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.FloatTensor(16))
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        if self.training and torch.rand([]) < 0.1:
+            return x
+        return self.inner(x).cumsum(-1) * self.scale + x * (1 - self.scale)
+
+
+class Checked(nn.Module):
+    def forward(self, x):
+        torch._check(x.argmax().item() <= 4)
+        return x * 2
+
+
+class Patches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(12, 4)
+
+    def forward(self, x):
+        rows = self.inner(nn.functional.unfold(x, 2, stride=2).transpose(1, 2)).transpose(1, 2)
+        return nn.functional.pixel_shuffle(rows.reshape(len(x), 4, 2, 2), 2)
+
+
 def _tokens(batch=8, steps=4):
     return torch.zeros(batch, steps, dtype=torch.long, device="meta")
 
@@ -113,6 +143,29 @@ def test_heads_are_cut_through_views():
 def test_what_hangs_on_values_is_one_sentence(module):
     with pytest.raises(FlexNetError, match=r"values|size"):
         from_torch(module(), [torch.empty(4, 4)])
+
+
+def test_parts_on_other_devices_and_layers_left_out_by_chance():
+    module = _made(Mixed)
+    assert {one.device.type for one in module.parameters()} == {"cpu", "meta"}
+    graph = from_torch(module, [torch.empty(8, 4, 16, device="meta")])
+    assert module.training
+    assert module.scale.device.type == "cpu"
+    assert (graph.n_parameter, graph.idle) == (16 + 16 * 17, 0)
+    assert [op.kind for op in graph.operators] == [OpType.LINEAR, OpType.FUSION]
+    assert graph.operators[1].weights[0].volume == 16
+
+
+def test_checks_of_values_are_no_operators():
+    assert [op.kind for op in from_torch(Checked(), [torch.empty(8, 4)]).operators] == [OpType.FUSION]
+
+
+def test_windows_change_channels():
+    graph = from_torch(_made(Patches), [torch.empty(8, 3, 4, 4)])
+    linear = next(op for op in graph.operators if op.kind == OpType.LINEAR)
+    assert linear.outputs[0].shape == (8, 4, 4)
+    assert graph.operators[-1].outputs[0].shape[0] == 8
+    assert graph.operators[0].equation.endswith("->a**")
 
 
 def test_inputs_must_agree():
