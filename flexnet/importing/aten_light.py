@@ -288,6 +288,6 @@ LIGHT = {
         "sub mul div add pow square min max maximum minimum relu relu6 hardsigmoid hardtanh clamp_min clamp_max "
         "true_divide fmod remainder isin rand_like randn_like polar complex native_dropout bernoulli fill zero "
         "uniform normal exponential random geometric log_normal cauchy "
-        "view_as_complex view_as_real absolute negative not_equal less greater less_equal greater_equal",
+        "absolute negative not_equal less greater less_equal greater_equal",
     ),
 }

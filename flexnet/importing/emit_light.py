@@ -113,6 +113,8 @@ def fusion(emitter: Emitter, group: Group) -> bool:
     for read in group.parameters:
         pure = len(read.parameters) == 1 and prod(emitter.shapes[read.parameters[0]]) == prod(read.sizes)
         for name in read.parameters:
+            if not prod(emitter.shapes[name]):
+                continue
             whole = emitter.shapes[name], [None] * len(emitter.shapes[name])
             seen = (read.sizes, group.reads[read]) if pure else whole
             if name in held and held[name][:2] != seen:  # read twice: a weight is held once

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from flexnet.errors import FlexNetError
+from flexnet.importing.known import KnownValues
 
 __all__ = ["exported", "tensors_in"]
 
@@ -23,7 +24,8 @@ class _Tensors(torch.nn.Module):  # type: ignore[misc]
         self.module = module
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(tensors_in(self.module(*args, **kwargs)))
+        with KnownValues():
+            return tuple(tensors_in(self.module(*args, **kwargs)))
 
 
 def tensors_in(result: Any) -> Iterator[torch.Tensor]:
@@ -41,8 +43,8 @@ def tensors_in(result: Any) -> Iterator[torch.Tensor]:
 def exported(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> "torch.export.ExportedProgram":
     """Trace a module; names of its parameters begin with ``module.``.
 
-    A module of which a part is on another device, as some constructors make it, is traced as if on the meta device.  What
-    can be traced in evaluation alone, as one that leaves out layers by chance (layer drop), is traced so.
+    A module of which a part is on another device, as some constructors make it, is traced as if on the meta device.
+    What can be traced in evaluation alone, as one that leaves out layers by chance (layer drop), is traced so.
 
     Raises
     ------

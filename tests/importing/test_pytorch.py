@@ -78,6 +78,27 @@ class Checked(nn.Module):
         return x * 2
 
 
+class Known(nn.Module):
+    """Branches on masks, and picks by them, that are the same for every input."""
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], device=x.device)
+        mask[0] = 0
+        rows, places = x[:, mask > 0], torch.where(mask)[0]
+        for n in torch.tensor([2, 1]).tolist():
+            rows = rows[:, n:] if bool(mask.sum() == x.shape[1] - 1) else rows * 2
+        return rows + len(places)
+
+
+class Overwritten(nn.Module):
+    """Nothing is known of ones where data are written to them, through a view too."""
+
+    def forward(self, x):
+        mask = torch.ones(x.shape, device=x.device)
+        mask.view(-1)[0] = x.sum()
+        return x * 2 if mask.sum() > 0 else x
+
+
 class Patches(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -86,6 +107,23 @@ class Patches(nn.Module):
     def forward(self, x):
         rows = self.inner(nn.functional.unfold(x, 2, stride=2).transpose(1, 2)).transpose(1, 2)
         return nn.functional.pixel_shuffle(rows.reshape(len(x), 4, 2, 2), 2)
+
+
+class Complex(nn.Module):
+    """Turns pairs of features as complex numbers, in front of registers that a configuration leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+        self.first = nn.Parameter(torch.empty(1, 1, 16))
+        self.registers = nn.Parameter(torch.empty(1, 0, 16))
+
+    def forward(self, x):
+        y = self.inner(x)
+        turns = torch.polar(torch.ones(x.shape[1], 8), torch.ones(x.shape[1], 8))
+        y = torch.view_as_real(torch.view_as_complex(y.reshape(*x.shape[:2], 8, 2)) * turns).flatten(2)
+        lead = torch.cat([self.first, self.registers], dim=1).expand(len(x), -1, -1)
+        return torch.cat([lead, y], dim=1)
 
 
 def _tokens(batch=8, steps=4):
@@ -139,7 +177,12 @@ def test_heads_are_cut_through_views():
     assert kind_of(attention).cut_sizes(attention)[0] == 4
 
 
-@pytest.mark.parametrize("module", [Branch, Masked])
+def test_values_that_hang_on_no_input_are_known():
+    graph = from_torch(Known(), [torch.empty(8, 6)])
+    assert graph.operators[-1].outputs[0].shape == (8, 2)
+
+
+@pytest.mark.parametrize("module", [Branch, Masked, Overwritten])
 def test_what_hangs_on_values_is_one_sentence(module):
     with pytest.raises(FlexNetError, match=r"values|size"):
         from_torch(module(), [torch.empty(4, 4)])
@@ -158,6 +201,13 @@ def test_parts_on_other_devices_and_layers_left_out_by_chance():
 
 def test_checks_of_values_are_no_operators():
     assert [op.kind for op in from_torch(Checked(), [torch.empty(8, 4)]).operators] == [OpType.FUSION]
+
+
+def test_complex_numbers_and_empty_parameters():
+    graph = from_torch(_made(Complex), [torch.empty(8, 4, 16, device="meta")])
+    assert [op.kind for op in graph.operators] == [OpType.LINEAR, OpType.FUSION]
+    assert (graph.n_parameter, graph.idle) == (16 * 17 + 16, 0)
+    assert graph.operators[1].outputs[0].shape == (8, 5, 8, 2)
 
 
 def test_windows_change_channels():
