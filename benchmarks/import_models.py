@@ -25,9 +25,11 @@ KNOWN = str.split(
     "GPTNeoX Bloom Falcon DeepseekV3 Bert Roberta T5 Whisper Albert"
 )
 OTHERS = str.split(
-    "DistilBert Electra DebertaV2 XLNet Bart Pegasus MBart SiglipVision CLIPVision Segformer RegNet MobileViT DeiT "
-    "Beit Data2VecText Wav2Vec2 Hubert StableLm Cohere Olmo Qwen3 Phi Starcoder2 CodeGen GPTJ Mpt Granite "
-    "Longformer Funnel LayoutLM XLMRoberta GPTBigCode Qwen3Moe Swinv2 Dinov2 PoolFormer Levit Cvt MobileBert FNet"
+    "DistilBert Electra Deberta DebertaV2 XLNet Bart Pegasus MBart CLIP Siglip Segformer RegNet MobileViT DeiT Beit "
+    "Data2VecText Data2VecAudio Wav2Vec2 Hubert WavLM Mamba2 Rwkv StableLm Cohere Olmo Olmo2 Qwen3 Qwen3Moe Gemma "
+    "Gemma3Text Llama4Text GptOss Phi Phimoe Starcoder2 CodeGen GPTJ GPTBigCode Mpt Granite Glm LayoutLM MobileNetV1 "
+    "PoolFormer Levit DPT Blip Persimmon SqueezeBert Nystromformer XLMRoberta RoFormer FNet ConvNextV2 Swinv2 Dinov2 "
+    "DINOv3ViT Bit ViTMAE Olmoe Longformer LED Cvt MobileBert ConvBert VideoMAE Mask2Former"
 )
 BATCH, STEPS = 2, 64
 

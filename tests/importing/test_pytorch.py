@@ -149,6 +149,17 @@ def test_counts_are_pytorchs():
     assert found.flops == (forward.get_total_flops(), backward.get_total_flops())
 
 
+def test_products_that_no_result_hangs_on_run_forward_alone():
+    class Unread(nn.Linear):
+        def forward(self, x):
+            super().forward(x)
+            return super().forward(x)
+
+    found = import_torch(_made(lambda: Unread(16, 4)), [torch.empty(8, 16)])
+    once = 2 * 8 * 16 * 4
+    assert found.flops == (2 * once, once)
+
+
 def test_tied_weights_are_one():
     graph = from_torch(_made(Tied), [_tokens()], name="tied")
     first, last = graph.operators[0], graph.operators[-1]
