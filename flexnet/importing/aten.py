@@ -115,7 +115,7 @@ class Reader:
             picked = source[node.args[1]]
             _alias(roots, node, node.args[0])
             return picked
-        if getattr(target, "__module__", "") == "_operator":  # sizes, and checks of values
+        if isinstance(node.meta.get("val"), torch.types.py_sym_types):  # checks of values
             return None
         if not hasattr(target, "_schema"):
             return self._higher_order(graph, node, env, path)

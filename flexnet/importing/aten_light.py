@@ -272,6 +272,7 @@ LIGHT = {
         "grid_sampler grid_sampler_2d im2col col2im",
     ),
     "glu": _last_axis,
+    **named(reduction, "_is_all_true _is_any_true"),
     **named(
         _everything,
         "bincount histc unique scaled_modified_bessel_k0 cdist one_hot searchsorted bucketize multinomial "
