@@ -257,7 +257,7 @@ LIGHT = {
     **named(_scatter, "scatter scatter_add scatter_reduce index_add index_copy index_fill"),
     "index": _index,
     "index_select": _index_select,
-    **named(_index_put, "index_put _unsafe_index_put masked_scatter"),
+    **named(_index_put, "index_put _unsafe_index_put"),
     "_unsafe_index": _index,
     **named(
         _adaptive_pool,

@@ -43,6 +43,11 @@ def _triangle(reader: Reader, call: Call) -> Result:
     return along(reader, call, call.first, [])[0] if rank else call.first
 
 
+def _filled(reader: Reader, call: Call) -> Result:
+    """Places that a mask shows filled in order, in every sample as many."""
+    return along(reader, call, call.first, range(1, len(call.shape)))[0]
+
+
 def _complex(reader: Reader, call: Call) -> Result:
     """Pairs along a last axis to complex numbers, and back."""
     value = call.first
@@ -66,5 +71,6 @@ MOVES = {
     **named(_axes_whole, "roll flip"),
     **named(_triangle, "tril triu"),
     **named(_complex, "view_as_complex view_as_real"),
+    "masked_scatter": _filled,
     **named(_diagonal, "unfold diagonal as_strided diff"),
 }

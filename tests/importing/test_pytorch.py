@@ -222,6 +222,16 @@ def test_complex_numbers_and_empty_parameters():
     assert graph.operators[1].outputs[0].shape == (8, 5, 8, 2)
 
 
+def test_places_of_a_mask_are_filled():
+    class Filled(nn.Module):
+        def forward(self, x, images):
+            return x.masked_scatter((x > 0).any(-1, keepdim=True), images)
+
+    graph = from_torch(Filled(), [torch.empty(8, 4, 16), torch.empty(8, 3, 16)])
+    assert graph.operators[-1].outputs[0].shape == (8, 4, 16)
+    assert graph.operators[-1].equation.endswith("->a**")
+
+
 def test_windows_change_channels():
     graph = from_torch(_made(Patches), [torch.empty(8, 3, 4, 4)])
     linear = next(op for op in graph.operators if op.kind == OpType.LINEAR)
