@@ -5,6 +5,7 @@ parameters are equal, forward and backward operations of products as a ratio to 
 program, seconds, and the most memory so far.
 """
 
+import inspect
 import resource
 import sys
 import time
@@ -24,9 +25,11 @@ KNOWN = str.split(
     "GPTNeoX Bloom Falcon DeepseekV3 Bert Roberta T5 Whisper Albert"
 )
 OTHERS = str.split(
-    "DistilBert Electra DebertaV2 XLNet Bart Pegasus MBart SiglipVision CLIPVision Segformer RegNet MobileViT DeiT "
-    "Beit Data2VecText Wav2Vec2 Hubert StableLm Cohere Olmo Qwen3 Phi Starcoder2 CodeGen GPTJ Mpt Granite "
-    "Longformer Funnel LayoutLM XLMRoberta GPTBigCode Qwen3Moe Swinv2 Dinov2 PoolFormer Levit Cvt MobileBert FNet"
+    "DistilBert Electra Deberta DebertaV2 XLNet Bart Pegasus MBart CLIP Siglip Segformer RegNet MobileViT DeiT Beit "
+    "Data2VecText Data2VecAudio Wav2Vec2 Hubert WavLM Mamba2 Rwkv StableLm Cohere Olmo Olmo2 Qwen3 Qwen3Moe Gemma "
+    "Gemma3Text Llama4Text GptOss Phi Phimoe Starcoder2 CodeGen GPTJ GPTBigCode Mpt Granite Glm LayoutLM MobileNetV1 "
+    "PoolFormer Levit DPT Blip Persimmon SqueezeBert Nystromformer XLMRoberta RoFormer FNet ConvNextV2 Swinv2 Dinov2 "
+    "DINOv3ViT Bit ViTMAE Olmoe Longformer LED Cvt MobileBert ConvBert VideoMAE Mask2Former"
 )
 BATCH, STEPS = 2, 64
 
@@ -42,22 +45,35 @@ def build(name: str) -> torch.nn.Module:
 def inputs_of(model: Any) -> dict[str, Any]:
     """A small batch of what a model reads."""
     config, main = model.config, model.main_input_name
-    if main == "pixel_values":
-        size = getattr(config, "image_size", 224) or 224
-        size = size if isinstance(size, int) else size[0]
-        return {main: torch.empty(BATCH, getattr(config, "num_channels", 3), size, size, device="meta")}
+    read = inspect.signature(model.forward).parameters
     tokens = torch.zeros(BATCH, STEPS, dtype=torch.long, device="meta")
     if main == "input_features":
-        sizes = BATCH, config.num_mel_bins, 2 * config.max_source_positions
-        return {main: torch.empty(sizes, device="meta"), "decoder_input_ids": tokens}
-    if main == "input_values":
-        return {main: torch.empty(BATCH, 16000, device="meta")}
-    found: dict[str, Any] = {main: tokens}
-    if getattr(config, "is_encoder_decoder", False):
+        bins = getattr(config, "num_mel_bins", getattr(config, "input_feat_per_channel", 80))
+        steps = 2 * getattr(config, "max_source_positions", 500)
+        shape = (BATCH, bins, steps) if hasattr(config, "num_mel_bins") else (BATCH, steps, bins)
+        found: dict[str, Any] = {main: torch.empty(shape, device="meta")}
+    elif main == "input_values":
+        found = {main: torch.empty(BATCH, 16000, device="meta")}
+    else:
+        found = {} if main.startswith("pixel_values") else {main: tokens}
+    for name in ("pixel_values", "pixel_values_videos"):
+        if name in (main, *(read if hasattr(config, "vision_config") else ())):
+            found[name] = _images(config, videos="videos" in name or hasattr(config, "num_frames"))
+    if "input_ids" in read and "pixel_values" in found:
+        found["input_ids"] = tokens
+    if "decoder_input_ids" in read:
         found["decoder_input_ids"] = tokens
-    if getattr(config, "use_cache", False):
+    if getattr(config, "use_cache", False) and "use_cache" in read:
         found["use_cache"] = False
     return found
+
+
+def _images(config: Any, *, videos: bool) -> torch.Tensor:
+    config = getattr(config, "vision_config", config)
+    size = getattr(config, "image_size", 224) or 224
+    height, width = (size, size) if isinstance(size, int) else size
+    frames = [getattr(config, "num_frames", 16)] if videos else []
+    return torch.empty(BATCH, *frames, getattr(config, "num_channels", 3), height, width, device="meta")
 
 
 def counted(model: torch.nn.Module, inputs: dict[str, Any]) -> tuple[int, int]:

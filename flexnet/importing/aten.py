@@ -115,6 +115,8 @@ class Reader:
             picked = source[node.args[1]]
             _alias(roots, node, node.args[0])
             return picked
+        if isinstance(node.meta.get("val"), torch.types.py_sym_types):  # checks of values
+            return None
         if not hasattr(target, "_schema"):
             return self._higher_order(graph, node, env, path)
         call = call_of(node, env, path)

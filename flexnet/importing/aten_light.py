@@ -71,14 +71,16 @@ def _spatial(reader: Reader, call: Call) -> Result:
 
 
 def _windowed(reader: Reader, call: Call, axes: Sequence[int]) -> Result:
+    """Parts cannot be computed along some axes, nor along those of another size than what is read has."""
     value = call.first
-    rank = len(value.shape)
     sizes = dict(enumerate(call.shape))
-    uses = [(value, [None if k in axes else k for k in range(rank)])]
+    kept = {k for k, n in enumerate(value.shape) if k not in axes and sizes.get(k) == n}
+    uses = [(value, [k if k in kept else None for k in range(len(value.shape))])]
     uses += [(one, [None] * len(one.shape)) for one in call.values[1:] if one.base.role is not Role.CONSTANT]
-    outputs = [(list(range(rank)), dtype) for dtype in call.dtypes]
+    outputs = [(list(sizes), dtype) for dtype in call.dtypes]
+    private = frozenset(set(sizes) - kept)
     made = reader.recorder.record(
-        "light", call.name, call.where, uses, outputs, sizes, private=frozenset(axes), no_grad=reader.no_grad
+        "light", call.name, call.where, uses, outputs, sizes, private=private, no_grad=reader.no_grad
     )
     return made[0] if len(made) == 1 else made
 
@@ -255,7 +257,7 @@ LIGHT = {
     **named(_scatter, "scatter scatter_add scatter_reduce index_add index_copy index_fill"),
     "index": _index,
     "index_select": _index_select,
-    **named(_index_put, "index_put _unsafe_index_put masked_scatter"),
+    **named(_index_put, "index_put _unsafe_index_put"),
     "_unsafe_index": _index,
     **named(
         _adaptive_pool,
@@ -270,6 +272,7 @@ LIGHT = {
         "grid_sampler grid_sampler_2d im2col col2im",
     ),
     "glu": _last_axis,
+    **named(reduction, "_is_all_true _is_any_true"),
     **named(
         _everything,
         "bincount histc unique scaled_modified_bessel_k0 cdist one_hot searchsorted bucketize multinomial "
@@ -285,6 +288,7 @@ LIGHT = {
         "bitwise_and bitwise_or __and__ __or__ __xor__ rsub zeros_like ones_like full_like masked_fill addcmul addcdiv "
         "sub mul div add pow square min max maximum minimum relu relu6 hardsigmoid hardtanh clamp_min clamp_max "
         "true_divide fmod remainder isin rand_like randn_like polar complex native_dropout bernoulli fill zero "
-        "view_as_complex view_as_real absolute negative not_equal less greater less_equal greater_equal",
+        "uniform normal exponential random geometric log_normal cauchy "
+        "absolute negative not_equal less greater less_equal greater_equal",
     ),
 }

@@ -109,18 +109,20 @@ def fusion(emitter: Emitter, group: Group) -> bool:
         source, term = as_put_out(emitter, read, group.reads[read], letters)
         terms.append(term)
         inputs.append(source)
-    weights, held = [], []
+    held: dict[str, tuple[tuple[int, ...], Sequence[Cut | None], Base]] = {}
     for read in group.parameters:
         pure = len(read.parameters) == 1 and prod(emitter.shapes[read.parameters[0]]) == prod(read.sizes)
-        names = [read] if pure or len(read.parameters) == 1 else [_named(name, read) for name in read.parameters]
-        for one in names:
-            shape = read.sizes if pure else emitter.shapes[one.parameters[0]]
-            cuts: Sequence[Cut | None] = group.reads[read] if pure else [None] * len(shape)
-            terms.append(
-                "".join("." if cut is None or cut.dim in group.uncut else letters[cut.dim] for cut in cuts) or "."
-            )
-            weights.append(tuple(shape) or (1,))
-            held.append(one)
+        for name in read.parameters:
+            if not prod(emitter.shapes[name]):
+                continue
+            whole = emitter.shapes[name], [None] * len(emitter.shapes[name])
+            seen = (read.sizes, group.reads[read]) if pure else whole
+            if name in held and held[name][:2] != seen:  # read twice: a weight is held once
+                seen = whole
+            held[name] = (*seen, read if len(read.parameters) == 1 else _named(name, read))
+    for _, cuts, _ in held.values():
+        terms.append("".join("." if cut is None or cut.dim in group.uncut else letters[cut.dim] for cut in cuts) or ".")
+    weights = [tuple(shape) or (1,) for shape, _, _ in held.values()]
     written = "".join("*" if k in group.uncut else letter for k, letter in enumerate(letters))
     if not inputs:
         inputs.append(Source(None, 0, tensor_of(base.sizes, base.dtype)))
@@ -134,7 +136,7 @@ def fusion(emitter: Emitter, group: Group) -> bool:
         weights=weights,
         operations=operations,
     )
-    return emitter.add(group, OpType.FUSION, inputs, layer, held)
+    return emitter.add(group, OpType.FUSION, inputs, layer, [base for _, _, base in held.values()])
 
 
 def as_put_out(emitter: Emitter, base: Base, cuts: Sequence[Cut | None], letters: Sequence[str]) -> tuple[Source, str]:

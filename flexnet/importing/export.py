@@ -1,5 +1,6 @@
 """PyTorch modules as graphs of ATen operators, by `torch.export` (non-strict) and without weights in memory."""
 
+import copy
 import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from flexnet.errors import FlexNetError
+from flexnet.importing.known import KnownValues
 
 __all__ = ["exported", "tensors_in"]
 
@@ -22,7 +24,8 @@ class _Tensors(torch.nn.Module):  # type: ignore[misc]
         self.module = module
 
     def forward(self, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
-        return tuple(tensors_in(self.module(*args, **kwargs)))
+        with KnownValues():
+            return tuple(tensors_in(self.module(*args, **kwargs)))
 
 
 def tensors_in(result: Any) -> Iterator[torch.Tensor]:
@@ -40,24 +43,55 @@ def tensors_in(result: Any) -> Iterator[torch.Tensor]:
 def exported(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> "torch.export.ExportedProgram":
     """Trace a module; names of its parameters begin with ``module.``.
 
+    A module of which a part is on another device, as some constructors make it, is traced as if on the meta device.
+    What can be traced in evaluation alone, as one that leaves out layers by chance (layer drop), is traced so.
+
     Raises
     ------
     FlexNetError
         If it cannot be traced: control flow that hangs on values, kernels without a meta implementation, inputs that
         do not fit.
     """
-    device = next((one.device for one in module.parameters()), torch.device("cpu"))
-
-    def placed(one: Any) -> Any:
-        there = isinstance(one, torch.Tensor) and one.device != device
-        return torch.empty_like(one, device=device) if there else one
-
-    args, kwargs = [placed(one) for one in args], {name: placed(one) for name, one in kwargs.items()}
+    held = [*module.parameters(), *module.buffers()]
+    devices = {one.device for one in held}
+    device = next(iter(devices), torch.device("cpu")) if len(devices) < 2 else torch.device("meta")
+    if len(devices) > 1:
+        module = copy.deepcopy(module, {id(one): _placed(one, device) for one in held})
+    args, kwargs = [_placed(one, device) for one in args], {name: _placed(one, device) for name, one in kwargs.items()}
     try:
         with device, _silence():  # what the module makes on the way, it makes there
             return _exported(module, args, kwargs)
     except Exception as error:  # of the module's own code: any
-        raise FlexNetError(_why(error)) from error
+        program = _without_chance(module, args, kwargs, device)
+        if program is None:
+            raise FlexNetError(_why(error)) from error
+        return program
+
+
+def _without_chance(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], device: torch.device
+) -> "torch.export.ExportedProgram | None":
+    """Trace a module that in training leaves out layers by chance as in evaluation; None if that cannot be either."""
+    training = [one for one in module.modules() if one.training]
+    if not training:
+        return None
+    try:
+        module.eval()
+        with device, _silence():
+            return _exported(module, args, kwargs)
+    except Exception:  # the first error says why
+        return None
+    finally:
+        for one in training:
+            one.training = True
+
+
+def _placed(one: Any, device: torch.device) -> Any:
+    """A tensor on another device, without its values; what is no tensor, or is there, as it is."""
+    if not isinstance(one, torch.Tensor) or one.device == device:
+        return one
+    made = torch.empty_like(one, device=device)
+    return torch.nn.Parameter(made, one.requires_grad) if isinstance(one, torch.nn.Parameter) else made
 
 
 @contextmanager

@@ -74,7 +74,9 @@ def graph_of(
     if not emitter.operators:
         raise FlexNetError(f"model {name} computes nothing from its inputs; it needs at least one layer")
     works: dict[str, Work] = {}
-    for work in (*folded, *(step.work for group in groups for step in group.steps if step.work is not None)):
+    kept = {step for group in groups for step in group.steps}
+    computed = ((step in kept, step.work) for step in steps if step.work is not None)
+    for work in (*folded, *(one if read else Work(one.name, one.forward, 0, 0) for read, one in computed)):
         known = works.get(work.name, Work(work.name, 0, 0, 0))
         works[work.name] = Work(
             work.name, known.forward + work.forward, known.backward + work.backward, known.counted + work.counted

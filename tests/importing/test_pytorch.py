@@ -58,6 +58,75 @@ class Masked(nn.Module):
         return x[x > 0].sum()
 
 
+class Mixed(nn.Module):
+    """Its scale is on the CPU wherever it is made, and read twice; in training it is left out by chance."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.FloatTensor(16))
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        if self.training and torch.rand([]) < 0.1:
+            return x
+        return self.inner(x).cumsum(-1) * self.scale + x * (1 - self.scale)
+
+
+class Checked(nn.Module):
+    def forward(self, x):
+        torch._check(x.argmax().item() <= 4)
+        torch._check_tensor_all(x > 0)
+        return x * 2
+
+
+class Known(nn.Module):
+    """Branches on masks, and picks by them, that are the same for every input."""
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], device=x.device)
+        mask[0] = 0
+        rows, places = x[:, mask > 0], torch.where(mask)[0]
+        for n in torch.tensor([2, 1]).tolist():
+            rows = rows[:, n:] if bool(mask.sum() == x.shape[1] - 1) else rows * 2
+        return rows + len(places)
+
+
+class Overwritten(nn.Module):
+    """Nothing is known of ones where data are written to them, through a view too."""
+
+    def forward(self, x):
+        mask = torch.ones(x.shape, device=x.device)
+        mask.view(-1)[0] = x.sum()
+        return x * 2 if mask.sum() > 0 else x
+
+
+class Patches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(12, 4)
+
+    def forward(self, x):
+        rows = self.inner(nn.functional.unfold(x, 2, stride=2).transpose(1, 2)).transpose(1, 2)
+        return nn.functional.pixel_shuffle(rows.reshape(len(x), 4, 2, 2), 2)
+
+
+class Complex(nn.Module):
+    """Turns pairs of features as complex numbers, in front of registers that a configuration leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+        self.first = nn.Parameter(torch.empty(1, 1, 16))
+        self.registers = nn.Parameter(torch.empty(1, 0, 16))
+
+    def forward(self, x):
+        y = self.inner(x)
+        turns = torch.polar(torch.ones(x.shape[1], 8), torch.ones(x.shape[1], 8))
+        y = torch.view_as_real(torch.view_as_complex(y.reshape(*x.shape[:2], 8, 2)) * turns).flatten(2)
+        lead = torch.cat([self.first, self.registers], dim=1).expand(len(x), -1, -1)
+        return torch.cat([lead, y], dim=1)
+
+
 def _tokens(batch=8, steps=4):
     return torch.zeros(batch, steps, dtype=torch.long, device="meta")
 
@@ -79,6 +148,17 @@ def test_counts_are_pytorchs():
     assert found.graph.n_parameter == sum(one.numel() for one in module.parameters())
     assert found.graph.idle == 0
     assert found.flops == (forward.get_total_flops(), backward.get_total_flops())
+
+
+def test_products_that_no_result_hangs_on_run_forward_alone():
+    class Unread(nn.Linear):
+        def forward(self, x):
+            super().forward(x)
+            return super().forward(x)
+
+    found = import_torch(_made(lambda: Unread(16, 4)), [torch.empty(8, 16)])
+    once = 2 * 8 * 16 * 4
+    assert found.flops == (2 * once, once)
 
 
 def test_tied_weights_are_one():
@@ -109,10 +189,55 @@ def test_heads_are_cut_through_views():
     assert kind_of(attention).cut_sizes(attention)[0] == 4
 
 
-@pytest.mark.parametrize("module", [Branch, Masked])
+def test_values_that_hang_on_no_input_are_known():
+    graph = from_torch(Known(), [torch.empty(8, 6)])
+    assert graph.operators[-1].outputs[0].shape == (8, 2)
+
+
+@pytest.mark.parametrize("module", [Branch, Masked, Overwritten])
 def test_what_hangs_on_values_is_one_sentence(module):
     with pytest.raises(FlexNetError, match=r"values|size"):
         from_torch(module(), [torch.empty(4, 4)])
+
+
+def test_parts_on_other_devices_and_layers_left_out_by_chance():
+    module = _made(Mixed)
+    assert {one.device.type for one in module.parameters()} == {"cpu", "meta"}
+    graph = from_torch(module, [torch.empty(8, 4, 16, device="meta")])
+    assert module.training
+    assert module.scale.device.type == "cpu"
+    assert (graph.n_parameter, graph.idle) == (16 + 16 * 17, 0)
+    assert [op.kind for op in graph.operators] == [OpType.LINEAR, OpType.FUSION]
+    assert graph.operators[1].weights[0].volume == 16
+
+
+def test_checks_of_values_are_no_operators():
+    assert [op.kind for op in from_torch(Checked(), [torch.empty(8, 4)]).operators] == [OpType.FUSION]
+
+
+def test_complex_numbers_and_empty_parameters():
+    graph = from_torch(_made(Complex), [torch.empty(8, 4, 16, device="meta")])
+    assert [op.kind for op in graph.operators] == [OpType.LINEAR, OpType.FUSION]
+    assert (graph.n_parameter, graph.idle) == (16 * 17 + 16, 0)
+    assert graph.operators[1].outputs[0].shape == (8, 5, 8, 2)
+
+
+def test_places_of_a_mask_are_filled():
+    class Filled(nn.Module):
+        def forward(self, x, images):
+            return x.masked_scatter((x > 0).any(-1, keepdim=True), images)
+
+    graph = from_torch(Filled(), [torch.empty(8, 4, 16), torch.empty(8, 3, 16)])
+    assert graph.operators[-1].outputs[0].shape == (8, 4, 16)
+    assert graph.operators[-1].equation.endswith("->a**")
+
+
+def test_windows_change_channels():
+    graph = from_torch(_made(Patches), [torch.empty(8, 3, 4, 4)])
+    linear = next(op for op in graph.operators if op.kind == OpType.LINEAR)
+    assert linear.outputs[0].shape == (8, 4, 4)
+    assert graph.operators[-1].outputs[0].shape[0] == 8
+    assert graph.operators[0].equation.endswith("->a**")
 
 
 def test_inputs_must_agree():

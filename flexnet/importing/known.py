@@ -1,0 +1,125 @@
+"""Values of tensors that hang on no input: what a module asks of them while it is traced can be answered.
+
+Masks of ones, positions and lists of sizes are made by the module itself, so a branch on them, or a size that is read
+from them, is the same for every input.  Such a tensor is computed beside the trace as well, on the CPU.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_any, tree_leaves, tree_map
+from torch.utils.weak import WeakTensorKeyDictionary
+
+__all__ = ["KnownValues"]
+
+MOST_ELEMENTS = 1 << 22
+"""Of a tensor that is computed beside the trace."""
+
+_MAKES = (
+    "zeros ones full arange tensor as_tensor eye linspace tril_indices triu_indices zeros_like ones_like full_like "
+    "new_zeros new_ones new_full new_tensor"
+)
+_ASKS = "item tolist __bool__ __int__ __float__ __index__ equal allclose is_nonzero"
+_SIZED_BY_VALUES = "nonzero argwhere masked_select unique unique_consecutive bincount repeat_interleave where"
+_CHANCE = ("rand", "normal", "uniform", "bernoulli", "multinomial", "dropout", "exponential", "empty")
+_MAKING, _ASKING, _SIZING = (frozenset(names.split()) for names in (_MAKES, _ASKS, _SIZED_BY_VALUES))
+_UNKNOWN = object()
+
+
+class KnownValues(TorchFunctionMode):  # type: ignore[misc]
+    """While it is entered, remembers tensors made of numbers alone, and answers what is asked of their values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values = WeakTensorKeyDictionary()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in ("__getitem__", "__setitem__"):
+            args = (args[0], self._index(args[1], _device(args[0])), *args[2:])
+        value = self._computed(func, name, args, given)
+        if value is not _UNKNOWN and name in _ASKING:
+            return value
+        if value is not _UNKNOWN and name in _SIZING:
+            device = _device(args[0])
+            return tree_map(lambda one: self._constant(one, device) if isinstance(one, torch.Tensor) else one, value)
+        if value is _UNKNOWN and args and (name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))):
+            self._forget(args[0])
+        result = func(*args, **given)
+        if isinstance(value, tuple | list) and isinstance(result, tuple | list):
+            for one, known in zip(result, value, strict=False):
+                self._remember(one, known)
+        else:
+            self._remember(result, value)
+        return result
+
+    def _remember(self, one: Any, value: Any) -> None:
+        if isinstance(one, torch.Tensor) and isinstance(value, torch.Tensor) and one.shape == value.shape:
+            self._values[one] = value
+
+    def _computed(self, func: Callable[..., Any], name: str, args: Sequence[Any], given: dict[str, Any]) -> Any:
+        """What a function returns on known values; `_UNKNOWN` if one is not known."""
+        tensors = [one for one in tree_leaves((args, given)) if isinstance(one, torch.Tensor)]
+        made = name in _MAKING
+        if any(word in name for word in _CHANCE) or not (tensors or made):
+            return _UNKNOWN
+        if not (made and name.startswith("new_")) and any(
+            one not in self._values and not (made and name.endswith("_like")) for one in tensors
+        ):
+            return _UNKNOWN
+
+        def known(one: Any) -> Any:
+            if isinstance(one, torch.Tensor):
+                return self._values[one] if one in self._values else torch.empty(one.shape, dtype=one.dtype)
+            return torch.device("cpu") if isinstance(one, torch.device) else one
+
+        try:
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                places, names = tree_map(known, (tuple(args), given))
+                if made and not name.startswith("new_") and not name.endswith("_like"):
+                    names["device"] = "cpu"
+                value = func(*places, **names)
+        except Exception:  # what cannot be computed beside is not known
+            return _UNKNOWN
+        big = tree_any(lambda one: isinstance(one, torch.Tensor) and one.numel() > MOST_ELEMENTS, value)
+        return _UNKNOWN if big else value
+
+    def _index(self, index: Any, device: torch.device) -> Any:
+        """An index with the places of what is true instead of a known mask."""
+        listed = list(index) if isinstance(index, tuple) else [index]
+        found: list[Any] = []
+        for one in listed:
+            mask = self._values.get(one) if isinstance(one, torch.Tensor) and one.dtype == torch.bool else None
+            if mask is None or mask.ndim == 0:
+                found.append(one)
+            else:
+                with torch._C.DisableTorchFunction(), _disable_current_modes():
+                    places = mask.nonzero(as_tuple=True)
+                found += [self._constant(one, device) for one in places]
+        if len(found) == len(listed) and all(a is b for a, b in zip(found, listed, strict=True)):
+            return index
+        return tuple(found)
+
+    def _constant(self, value: torch.Tensor, device: torch.device) -> torch.Tensor:
+        made = torch.zeros(value.shape, dtype=value.dtype, device=device)
+        self._values[made] = value
+        return made
+
+    def _forget(self, changed: Any) -> None:
+        """Nothing is known of a tensor that is written to, nor of what shares its memory."""
+        value = self._values.get(changed) if isinstance(changed, torch.Tensor) else None
+        if value is None:
+            return
+        memory = value.untyped_storage().data_ptr()
+        for one in [one for one, other in self._values.items() if other.untyped_storage().data_ptr() == memory]:
+            del self._values[one]
+
+
+def _device(one: Any) -> torch.device:
+    return one.device if isinstance(one, torch.Tensor) else torch.device("meta")
