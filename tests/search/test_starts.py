@@ -90,7 +90,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], '--start is "best"; it must be all, data, dp or groups'),
+        (["--start", "best"], '--start is "best"; it must be all, data, dp, groups or layers'),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )
