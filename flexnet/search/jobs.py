@@ -5,9 +5,7 @@ so what comes out depends on the seed and the number of jobs alone.
 """
 
 import multiprocessing
-import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +16,7 @@ from functools import partial
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.processes import end_with_parent
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.driver import Outcome, Progress, drive
 from flexnet.search.history import History
@@ -197,14 +196,7 @@ def _start_worker(search: Portfolio) -> None:
     _search = search
     for number in (signal.SIGINT, signal.SIGTERM):  # the first process answers them, and ends the others
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End this process when the one that started it is gone, even if that was killed."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    end_with_parent()
 
 
 def _seconds(plan: Candidate) -> float:

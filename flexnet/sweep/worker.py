@@ -7,8 +7,6 @@ line.  It listens nowhere, and ends with the process that started it.
 import os
 import signal
 import sys
-import threading
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import orjson
 
 from flexnet.errors import FlexNetError
+from flexnet.processes import end_with_parent
 from flexnet.sweep.store import Store
 
 __all__ = ["compute", "main"]
@@ -63,19 +62,12 @@ def _store(asked: dict[str, Any]) -> Store | None:
 def main() -> None:
     """Answer points until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one answers it
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     for line in sys.stdin:
         answers.write(compute(sys.argv[1], line) + "\n")
         answers.flush()
-
-
-def _end_with(parent: int) -> None:
-    """End this process when the one that started it is gone, even if that was killed."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
 
 
 if __name__ == "__main__":
