@@ -13,6 +13,16 @@ SHARED_DATA = Path(os.environ.get("FLEXNET_DATA", Path(__file__).resolve().paren
 settings.register_profile("flexnet", deadline=None)
 settings.load_profile("flexnet")
 
+# Rooms whose own code is no kernel's: their tests run once, compiled.
+WITHOUT_KERNELS = {"compare", "importing", "model", "plot", "prices", "profiler", "report", "sweep"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what tells nothing more where kernels run as plain Python."""
+    for item in items:
+        if item.path.parent.name in WITHOUT_KERNELS:
+            item.add_marker("compiled")
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
