@@ -67,7 +67,7 @@ def test_times_add_up_and_links_carry_what_the_replay_says(topology: str) -> Non
     assert seconds.sum(axis=1) == pytest.approx(np.full(8, plan.seconds), rel=1e-9)
     compute = graph.kind <= BACKWARD
     busy = np.bincount(graph.place[compute], weights=graph.seconds[compute], minlength=8)
-    assert seconds[:, COMPUTE] == pytest.approx(busy, rel=1e-9)
+    assert seconds[:, COMPUTE] == pytest.approx(busy, rel=1e-6)  # files have float32, replays picoseconds
     arrays = network_arrays(plan.network)
     links = FairLinks()
     links.seconds(graph.arrays(), arrays, limit=0.0)
