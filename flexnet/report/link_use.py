@@ -13,8 +13,8 @@ from flexnet.network.csr import aranges
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.kernels.rings import ring_rounds
 from flexnet.simulate.protocol import Protocol
-from flexnet.simulate.short_cuts import cut_short
 
 __all__ = ["LinkUse", "link_use"]
 
@@ -119,8 +119,6 @@ def _at_servers(network: NetworkArrays, ring: int, servers: Ints) -> Ints:
 
 
 def _edge_bytes(n: int, size: float, protocol: Protocol) -> float:
-    """Bytes an edge carries in all rounds (`flexnet.simulate.kernels.rings.ring_rounds`)."""
-    if protocol.by_server:
-        return size
-    short = cut_short(np.array([n]), np.array([size]), protocol)[0]
-    return size / n if short else 2 * (n - 1) / n * size
+    """Bytes an edge carries in all rounds."""
+    rounds, each = ring_rounds(n, size, protocol)
+    return float(rounds * each)

@@ -69,7 +69,7 @@ def test_times_add_up_and_links_carry_what_the_replay_says(topology: str) -> Non
     busy = np.bincount(graph.place[compute], weights=graph.seconds[compute], minlength=8)
     assert seconds[:, COMPUTE] == pytest.approx(busy, rel=1e-6)  # files have float32, replays picoseconds
     arrays = network_arrays(plan.network)
-    links = FairLinks()
+    links = FairLinks(protocol=TCP)
     links.seconds(graph.arrays(), arrays, limit=0.0)
     use = link_use(graph, arrays, TCP)
     carried = np.bincount(use.link, weights=use.bytes, minlength=len(arrays.bandwidth))
