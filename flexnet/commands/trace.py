@@ -98,11 +98,12 @@ def _of_file(path: Path, latency: float | None, seed: int) -> "Traced":
     from flexnet.report.link_use import link_use
     from flexnet.report.trace import Traced
     from flexnet.simulate.fabric import draw_routes
-    from flexnet.simulate.fair import FairLinks
+    from flexnet.simulate.priced_links import replayed_links
     from flexnet.simulate.protocol import PACKET
 
     file, graph = read_tasks(path)
     fabric = fabric_of(file, None, None if latency is None else us_to_s(latency))
     arrays, routes = draw_routes(graph, fabric, PACKET, np.random.default_rng(seed))
-    timeline = FairLinks(protocol=PACKET).timeline(graph.arrays(), arrays, routes=routes)
+    tasks = graph.arrays()
+    timeline = replayed_links(tasks, arrays, PACKET, routes).timeline(tasks, arrays, routes=routes)
     return Traced(graph, timeline, fabric.network, link_use(graph, arrays, PACKET, routes), ())
