@@ -41,6 +41,9 @@ def test_everything_published_is_recomputed(shared_data: Path) -> None:
     assert len(costs) == 24
     exact = [case for case in costs if ".topoopt." in case.name]
     assert [case.tolerance for case in exact] == ["0.01 %"] * 8
+    replayed = {case.name: float(case.difference.split()[0]) for case in cases if case.name.startswith("replay")}
+    assert sum(name.startswith("replay plans") for name in replayed) == 4
+    assert max(abs(percent) for name, percent in replayed.items() if name.startswith("replay star:")) <= 0.1
 
 
 # A directory of our own: a model with published flags, estimated times, our plan, its file and its costs.
