@@ -13,8 +13,8 @@ from flexnet.network.csr import aranges
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
-from flexnet.simulate.kernels.rings import ring_rounds
 from flexnet.simulate.protocol import Protocol
+from flexnet.simulate.short_cuts import edge_bytes
 
 __all__ = ["LinkUse", "link_use"]
 
@@ -49,7 +49,10 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
     link = [network.route[aranges(network.route_ptr[path].astype(np.int64), counts)].astype(np.int64)]
     size: list[Floats] = [np.repeat(graph.bytes[transfer].astype(np.float64), counts)]
     known: dict[tuple[bytes, int], tuple[Ints, Floats, int]] = {}
-    for reduce_ in np.flatnonzero(graph.kind == ALLREDUCE).tolist():
+    reduces = np.flatnonzero(graph.kind == ALLREDUCE)
+    members = np.diff(graph.group_ptr)[graph.place[reduces]]
+    carried = edge_bytes(members, graph.bytes[reduces], protocol)
+    for reduce_, each in zip(reduces.tolist(), carried.tolist(), strict=True):
         group = int(graph.place[reduce_])
         begin, n = int(graph.group_ptr[group]), int(graph.group_ptr[group + 1] - graph.group_ptr[group])
         if n == 1:
@@ -60,10 +63,9 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
             on_ring, times = np.unique(np.concatenate(rings), return_counts=True)
             known[key] = on_ring, times.astype(np.float64), 1 if protocol.by_server else len(rings)
         used, shares, n_ring = known[key]
-        each: float = _edge_bytes(n, float(graph.bytes[reduce_]), protocol) / n_ring
         task.append(np.full(len(used), reduce_, np.int64))
         link.append(used)
-        size.append(shares * each)
+        size.append(shares * each / n_ring)
     return LinkUse(np.concatenate(task), np.concatenate(link), np.concatenate(size))
 
 
@@ -116,9 +118,3 @@ def _at_servers(network: NetworkArrays, ring: int, servers: Ints) -> Ints:
     begin, end = int(network.ring_hops[ring]), int(network.ring_hops[ring + 1])
     of_server: Ints = network.ring_links[begin:end].reshape(network.n_server, -1)[servers].ravel().astype(np.int64)
     return of_server
-
-
-def _edge_bytes(n: int, size: float, protocol: Protocol) -> float:
-    """Bytes an edge carries in all rounds."""
-    rounds, each = ring_rounds(n, size, protocol)
-    return float(rounds * each)

@@ -76,14 +76,12 @@ class Pricer:
     _priced: Protocol = field(init=False)
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
-    _exact: LinkModel = field(init=False)
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
         # where rings of groups are meant to be, not where FlexNetPacket puts them
         self._priced = self.protocol._replace(rings_by_index=False)
         self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
-        self._exact = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
 
     @property
     def second_look(self) -> bool:
@@ -145,7 +143,7 @@ class Pricer:
         """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""
         if self.problem.semantics.fair_links:
             return written_timeline(self.problem, build(self.problem, strategy), network, self.protocol)
-        return self._exact.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
+        return self.rough(strategy, network, directions)
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""

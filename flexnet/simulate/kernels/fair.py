@@ -18,7 +18,7 @@ from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.link_loads import load_links
 from flexnet.simulate.kernels.maxmin import share_links
 from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
-from flexnet.simulate.kernels.server_queues import enqueue, start_waiting, wake
+from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
 
 __all__ = ["simulate_fair"]
 
@@ -113,7 +113,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
 @kernel
 def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
-    queues, classes, links = work.queues, work.classes, work.links
+    classes, links = work.classes, work.links
     work.heap.n[0] = 0
     work.flows.n[0] = 0
     classes.n_active[0] = 0
@@ -123,17 +123,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.peak[:] = 0.0
     links.carried[:] = 0.0
     links.users[:] = 0.0
-    queues.ptr[:] = 0
-    queues.length[:] = 0
-    queues.running[:] = -1
-    queues.n_wake[0] = 0
-    for task in range(tasks.kind.shape[0]):
-        work.waiting[task] = tasks.n_pred[task]
-        if tasks.kind[task] <= BACKWARD:
-            queues.ptr[tasks.place[task] + 1] += 1
-    for server in range(network.n_server):
-        queues.ptr[server + 1] += queues.ptr[server]
-        wake(queues, server)
+    clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 
 @inlined

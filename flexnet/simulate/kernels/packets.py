@@ -15,7 +15,7 @@ from flexnet.simulate.kernels.dctcp import (
 )
 from flexnet.simulate.kernels.packet_events import next_event, schedule
 from flexnet.simulate.kernels.rings import edge_hops, ring_count, ring_rounds
-from flexnet.simulate.kernels.server_queues import enqueue, wake
+from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, next_waiting, wake
 
 __all__ = ["simulate_packets"]
 
@@ -107,7 +107,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
 @kernel
 def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
-    queues, packets, connections = work.queues, work.packets, work.connections
+    packets, connections = work.packets, work.connections
     work.events.n[0] = 0
     work.events.made[0] = 0
     work.events.full[0] = False
@@ -121,17 +121,7 @@ def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     connections.unused[0] = -1
     connections.n[0] = 0
     connections.timeouts[0] = 0
-    queues.ptr[:] = 0
-    queues.length[:] = 0
-    queues.running[:] = -1
-    queues.n_wake[0] = 0
-    for task in range(tasks.kind.shape[0]):
-        work.waiting[task] = tasks.n_pred[task]
-        if tasks.kind[task] <= BACKWARD:
-            queues.ptr[tasks.place[task] + 1] += 1
-    for server in range(network.n_server):
-        queues.ptr[server + 1] += queues.ptr[server]
-        wake(queues, server)
+    clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 
 @inlined
@@ -144,12 +134,8 @@ def _start_computing(tasks, work, now):  # type: ignore[no-untyped-def]
     """Start the first waiting task of every idle server."""
     queues = work.queues
     for i in range(queues.n_wake[0]):
-        server = queues.wake[i]
-        if queues.running[server] < 0 and queues.length[server] > 0:
-            task = queues.task[queues.ptr[server]]
-            queues.ptr[server] += 1
-            queues.length[server] -= 1
-            queues.running[server] = task
+        task = next_waiting(queues, queues.wake[i])
+        if task >= 0:
             work.start[task] = now * 1e-12
             schedule(work.events, now + _picoseconds(tasks.seconds[task]), TASK_ENDS + 8 * np.int64(task))
     queues.n_wake[0] = 0
