@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from flexnet.commands.console.printing import say
-from flexnet.commands.requests.flags import Command, switch
-from flexnet.errors import FlexNetError, counted
+from flexnet.commands.requests.flags import Command, only_word, switch
+from flexnet.errors import counted
 from flexnet.units import bytes_per_s_to_gbps, bytes_text, ms_text
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ def _inspect(words: tuple[str, ...], as_json: bool) -> int:
 
     Says what is wrong with it, too, and ends with exit status 1 if no simulator could run it.
     """
-    if not words:
-        raise FlexNetError("no task graph given; use flexnet inspect FILE.fbuf")
-    if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet inspect takes one file")
+    path = only_word(words, "inspect", "file", "no task graph given; use flexnet inspect FILE.fbuf")
 
     import orjson
 
@@ -33,9 +30,9 @@ def _inspect(words: tuple[str, ...], as_json: bool) -> int:
     from flexnet.report.inspection import inspect_file
     from flexnet.taskgraph_file.read import read_contents
 
-    found = inspect_file(read_contents(Path(words[0])))
+    found = inspect_file(read_contents(Path(path)))
     if as_json:
-        document = {"file": printable(words[0]), **found.to_dict()}
+        document = {"file": printable(path), **found.to_dict()}
         say(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     else:
         for line in _lines(found):

@@ -5,18 +5,15 @@ from pathlib import Path
 import click
 
 from flexnet.commands.console.printing import say
-from flexnet.commands.requests.flags import Command, Flag
+from flexnet.commands.requests.flags import Command, Flag, only_word
 from flexnet.commands.requests.types import FilePath
-from flexnet.errors import FlexNetError
 
 __all__ = ["report"]
 
 
 def _report(words: tuple[str, ...], output: Path | None) -> int:
-    if not words:
-        raise FlexNetError("no run given; use flexnet report DIR, with a directory that flexnet search -o DIR wrote")
-    if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet report takes one directory")
+    usage = "no run given; use flexnet report DIR, with a directory that flexnet search -o DIR wrote"
+    directory = Path(only_word(words, "report", "directory", usage))
 
     from flexnet.commands.runs.outcome import read_run
     from flexnet.files import check_writable, write_atomically
@@ -24,7 +21,6 @@ def _report(words: tuple[str, ...], output: Path | None) -> int:
     from flexnet.report.run_report import run_report
 
     check_extra()
-    directory = Path(words[0])
     run = read_run(directory)
     path = output or directory / "report.html"
     check_writable(path)

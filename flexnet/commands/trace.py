@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flexnet.commands.console.printing import say
-from flexnet.commands.requests.flags import Command, Flag
+from flexnet.commands.requests.flags import Command, Flag, only_word
 from flexnet.commands.requests.limits import MAX_INTEGER
 from flexnet.commands.requests.types import FilePath, Number, Whole
 from flexnet.errors import FlexNetError
@@ -25,15 +25,12 @@ def _trace(words: tuple[str, ...], output: Path | None, latency: float | None, s
     Of a directory that flexnet search -o DIR wrote, the plan as it was priced; of a task graph file, its replay on its
     own network.
     """
-    if not words:
-        raise FlexNetError("nothing to trace is given; use flexnet trace DIR or flexnet trace FILE.fbuf")
-    if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet trace takes one directory or file")
+    usage = "nothing to trace is given; use flexnet trace DIR or flexnet trace FILE.fbuf"
+    source = Path(only_word(words, "trace", "directory or file", usage))
 
     from flexnet.files import check_writable, printable, write_atomically
     from flexnet.report.trace import trace_json
 
-    source = Path(words[0])
     of_run = source.is_dir()
     if of_run and (latency is not None or seed is not None):
         flag = "--network-latency" if latency is not None else "--seed"
@@ -98,12 +95,11 @@ def _of_file(path: Path, latency: float | None, seed: int) -> "Traced":
     from flexnet.report.link_use import link_use
     from flexnet.report.trace import Traced
     from flexnet.simulate.fabric import draw_routes
-    from flexnet.simulate.priced_links import replayed_links
     from flexnet.simulate.protocol import PACKET
+    from flexnet.simulate.replay import replay
 
     file, graph = read_tasks(path)
     fabric = fabric_of(file, None, None if latency is None else us_to_s(latency))
     arrays, routes = draw_routes(graph, fabric, PACKET, np.random.default_rng(seed))
-    tasks = graph.arrays()
-    timeline = replayed_links(tasks, arrays, PACKET, routes).timeline(tasks, arrays, routes=routes)
+    timeline = replay(graph, fabric, seed=seed).timeline
     return Traced(graph, timeline, fabric.network, link_use(graph, arrays, PACKET, routes), ())

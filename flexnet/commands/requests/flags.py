@@ -5,7 +5,7 @@ values.  Nothing heavy is imported, so help and errors come at once.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ import click
 from flexnet.commands.console.printing import say
 from flexnet.errors import FlexNetError
 
-__all__ = ["Command", "Flag", "Given", "Helpful", "given_flags", "is_flag", "switch"]
+__all__ = ["Command", "Flag", "Given", "Helpful", "given_flags", "is_flag", "only_word", "switch"]
 
 Given = Mapping[str, str]
 """What was given: the flag's first spelling to its value as text; ``""`` for a switch."""
@@ -123,3 +123,18 @@ def _joined(match: re.Match[str]) -> str:
     if not match["value"]:
         raise FlexNetError(f"{match['flag']} needs a value")
     return f"{match['flag']}{match['value']}"
+
+
+def only_word(words: Sequence[str], command: str, what: str, usage: str) -> str:
+    """The argument of a command that takes exactly one, ``what``.
+
+    Raises
+    ------
+    FlexNetError
+        If there is none, with the ``usage``, or one too many.
+    """
+    if not words:
+        raise FlexNetError(usage)
+    if len(words) > 1:
+        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet {command} takes one {what}")
+    return words[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flexnet.commands.requests.flags import Flag, Given, switch
+from flexnet.commands.requests.flags import Flag, Given, only_word, switch
 from flexnet.commands.requests.limits import MAX_INTEGER, check_parameters
 from flexnet.commands.requests.types import Name, Number, Segments, TopologyName, Whole
 from flexnet.errors import FlexNetError
@@ -184,15 +184,12 @@ def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given)
     FlexNetError
         If there is not one file, or flags contradict each other.
     """
-    if not words:
-        raise FlexNetError("no task graph given; use flexnet simulate FILE.fbuf")
-    if len(words) > 1:
-        raise FlexNetError(f"unexpected argument {words[1]!r}; flexnet simulate takes one file")
+    path = only_word(words, "simulate", "file", "no task graph given; use flexnet simulate FILE.fbuf")
     _check_link_model(values, given)
     _check_parameters(values["topology"], given)
     gbps = values["interface_bandwidth"]
     return SimulateRequest(
-        file=words[0],
+        file=path,
         links=values["network"],
         topology=None if values["topology"] == "file" else values["topology"],
         parameters={parameter: values[parameter] for parameter in _PARAMETERS.values()},

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType, Source
-from flexnet.model.zoo.settings import MOST_REPEATS, check_positive, option
+from flexnet.model.zoo.settings import MOST_REPEATS, check_divides, check_positions, check_positive, option
 
 __all__ = ["PRESETS", "GptSettings", "build_gpt"]
 
@@ -25,12 +24,8 @@ class GptSettings:
 
     def __post_init__(self) -> None:
         check_positive(self)
-        if self.hidden_size % self.num_heads:
-            raise FlexNetError(f"--num-heads is {self.num_heads}; it must divide --hidden-size {self.hidden_size}")
-        if self.sequence_length > self.positions:
-            raise FlexNetError(
-                f"--sequence-length is {self.sequence_length}; it must be at most --positions {self.positions}"
-            )
+        check_divides(self, "num_heads", "hidden_size")
+        check_positions(self)
 
 
 PRESETS: Mapping[str, GptSettings] = MappingProxyType(

@@ -16,6 +16,8 @@ __all__ = [
     "NoSettings",
     "Value",
     "check_choice",
+    "check_divides",
+    "check_positions",
     "check_positive",
     "flags_of",
     "option",
@@ -148,6 +150,34 @@ def check_positive(settings: Any, *names: str) -> None:
             raise FlexNetError(f"{flag} is {_as_text(value)!r}; it must list sizes of at least 1, as in 512-256-64")
         if isinstance(value, int) and value < 1:
             raise FlexNetError(f"{flag} is {value}; it must be at least 1")
+
+
+def check_divides(settings: Any, name: str, whole: str) -> None:
+    """Check that the field ``name`` divides the field ``whole``.
+
+    Raises
+    ------
+    FlexNetError
+        Naming both flags and values.
+    """
+    value, total = getattr(settings, name), getattr(settings, whole)
+    if total % value:
+        flags = {item.name: _flag_name(item.name, item.metadata) for item in fields(settings)}
+        raise FlexNetError(f"{flags[name]} is {value}; it must divide {flags[whole]} {total}")
+
+
+def check_positions(settings: Any) -> None:
+    """Check that a sample is no longer than there are learned positions.
+
+    Raises
+    ------
+    FlexNetError
+        Naming both flags and values.
+    """
+    if settings.sequence_length > settings.positions:
+        raise FlexNetError(
+            f"--sequence-length is {settings.sequence_length}; it must be at most --positions {settings.positions}"
+        )
 
 
 def check_choice(flag: str, value: str, choices: Iterable[str]) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType, Source
-from flexnet.model.zoo.settings import MOST_REPEATS, check_positive, option
+from flexnet.model.zoo.settings import MOST_REPEATS, check_divides, check_positive, option
 
 __all__ = ["PRESETS", "VitSettings", "build_vit"]
 
@@ -25,10 +24,8 @@ class VitSettings:
 
     def __post_init__(self) -> None:
         check_positive(self)
-        if self.hidden_size % self.num_heads:
-            raise FlexNetError(f"--num-heads is {self.num_heads}; it must divide --hidden-size {self.hidden_size}")
-        if self.image_size % self.patch_size:
-            raise FlexNetError(f"--patch-size is {self.patch_size}; it must divide --image-size {self.image_size}")
+        check_divides(self, "num_heads", "hidden_size")
+        check_divides(self, "patch_size", "image_size")
 
 
 PRESETS: Mapping[str, VitSettings] = MappingProxyType(
