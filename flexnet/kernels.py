@@ -10,10 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from numba import njit
 from numba.core.options import DefaultOptions
 
-__all__ = ["inlined", "kernel"]
+from flexnet import interrupts
+
+__all__ = ["STOP", "inlined", "kernel"]
 
 NAMES = ("kernels.py", "kernels/*.py", "arrays.py", "protocol.py", "task_kinds.py")
 SOURCES = sorted(path for name in NAMES for path in Path(__file__).parent.rglob(name))
@@ -27,6 +31,9 @@ DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdige
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True} | (
     {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 )
+
+STOP: npt.NDArray[np.int64] = np.frombuffer(interrupts.STOP, np.int64)
+"""For kernels that take long: not 0 when they are to return at once; int64 (1,).  See `flexnet.interrupts`."""
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -37,4 +37,3 @@ def _few_packets_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Follow only so many packets where kernels run as plain Python, a thousand times slower."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 5_000)
-        monkeypatch.setattr("flexnet.search.pricing.MOST_HOPS", 5_000)

@@ -12,9 +12,11 @@ import click
 from click.shell_completion import shell_complete
 
 from flexnet.commands.console.printing import complain, open_streams, say, warn
+from flexnet.commands.console.signals import heard_by_kernels
 from flexnet.commands.requests.flags import Helpful
 from flexnet.commands.requests.original_programs import PROGRAMS
 from flexnet.errors import FlexNetError, did_you_mean
+from flexnet.interrupts import GivenUp
 
 __all__ = ["COMMANDS", "run"]
 
@@ -119,7 +121,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         if os.environ.get(_COMPLETE):
             return shell_complete(_program, {}, "flexnet", _COMPLETE, os.environ[_COMPLETE])
-        return _dispatch(words)
+        with heard_by_kernels():
+            return _dispatch(words)
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
@@ -133,7 +136,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complain(f"{where}{error.strerror or error}")
     except MemoryError:
         return _complain("this takes more memory than there is; make the model, the batch or the cluster smaller")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GivenUp):
         return _interrupted(words)
     except SystemError as error:  # what a compiled kernel makes of Ctrl-C that comes while it runs
         if not _has_cause(error, KeyboardInterrupt):

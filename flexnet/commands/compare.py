@@ -13,6 +13,7 @@ from flexnet.commands.requests.compare import COMPARE_FLAGS, CompareRequest, com
 from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
 from flexnet.errors import FlexNetError
+from flexnet.interrupts import GivenUp
 
 if TYPE_CHECKING:
     from flexnet.commands.console.signals import Interruption
@@ -88,7 +89,10 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
             continue
         measured = list["Measured"]()
         for search in draws:
-            found = None if stop() else measured_of(search, one, stop)
+            try:
+                found = None if stop() else measured_of(search, one, stop)
+            except GivenUp:
+                found = None
             if found is None or stop():
                 break
             measured.append(found)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from flexnet.commands.console.printing import say, warn
-from flexnet.commands.console.progress import Display, Trend
+from flexnet.commands.console.progress import Display, Trend, waiting
 from flexnet.commands.console.signals import interruptible
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS
 from flexnet.errors import FlexNetError
+from flexnet.interrupts import undisturbed
 from flexnet.model.zoo import MODELS
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.commands.runs.resume import Earlier
     from flexnet.search.bounding import Bounding
     from flexnet.search.driver import Progress
+    from flexnet.search.found import Found
     from flexnet.search.history import History
     from flexnet.search.prepared import Prepared
     from flexnet.search.starts.start import Bound
@@ -85,7 +87,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     request = with_memory(request, table)
     files.record.request, files.record.source, files.record.estimated = request, table.source, table.estimated
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
-    ready = prepare(problem, request.settings, read_start(request, problem))
+    start = read_start(request, problem)
+    with nullcontext() if request.as_json else waiting("laying out the search"):
+        ready = prepare(problem, request.settings, start)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     budget = request.settings.budget
     display = Display(None if budget is None else budget + 1, state.iteration)
@@ -98,30 +102,40 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
                 say(line)
             if earlier is not None:
                 say(f"resumed after {state.iteration} proposals")
-        files.begin()
-        files.save_progress(ready, state, history, earlier.search_s if earlier else 0.0)
+        with undisturbed():
+            files.begin()
+            files.save_progress(ready, state, history, earlier.search_s if earlier else 0.0)
         watch = _Watch(files, ready, display, earlier, history)
         try:
             outcome = run(ready, state, observe=watch.observe, stop=stop)
-            found = ready.found(outcome, watch.earlier_s, watch.bound)
+            bound = watch.bound
         finally:
             watch.end()
-        problems = [*files.write(ready, outcome.state, history, found), *watch.problems]
-        for remark in (*files.record.remarks, *files.record.notes):
-            warn(remark)
-        try:
-            if request.as_json:
-                say(files.document.decode().rstrip())
-            else:
-                if files.written:
-                    say("wrote      " + ", ".join(map(str, files.written)))
-                for line in found.summary(request.gpu).splitlines():
-                    say(line)
-        except FlexNetError as error:  # what could not be written is told all the same
-            problems.append(str(error))
+        with nullcontext() if request.as_json else waiting("pricing the best plans packet by packet"):
+            found = ready.found(outcome, watch.earlier_s, bound)
+        with undisturbed():
+            problems = [*files.write(ready, outcome.state, history, found), *watch.problems]
+        problems += _told(request, files, found)
     if problems:
         raise FlexNetError("; ".join(problems))
-    return stop.status if outcome.interrupted else 0
+    return stop.status if found.interrupted else 0
+
+
+def _told(request: SearchRequest, files: "RunFiles", found: "Found") -> list[str]:
+    """Say what was found; what went wrong."""
+    for remark in (*files.record.remarks, *files.record.notes):
+        warn(remark)
+    try:
+        if request.as_json:
+            say(files.document.decode().rstrip())
+        else:
+            if files.written:
+                say("wrote      " + ", ".join(map(str, files.written)))
+            for line in found.summary(request.gpu).splitlines():
+                say(line)
+    except FlexNetError as error:  # what could not be written is told all the same
+        return [str(error)]
+    return []
 
 
 @dataclass(slots=True)
@@ -164,7 +178,8 @@ class _Watch:
         if time.monotonic() < self.save_at or self.failed:
             return
         try:
-            self.files.save_progress(self.ready, state, self.history, self.earlier_s + progress.elapsed)
+            with undisturbed():
+                self.files.save_progress(self.ready, state, self.history, self.earlier_s + progress.elapsed)
         except FlexNetError as error:
             warn(f"{error}; the search goes on without checkpoints")
             self.failed = True

@@ -21,6 +21,7 @@ from flexnet.exact.needs import Needs, least_needs
 from flexnet.exact.solver import Solution, solve
 from flexnet.exact.tables import CostTables
 from flexnet.exact.windows import OF_EDGE, OF_OP, Term, Windows, make_windows
+from flexnet.interrupts import check
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 
@@ -67,6 +68,11 @@ def lower_bound(
     seconds : float
         To stop after, if not before; the bound depends on it only where this comes before the other ends, which are
         the same on any machine.
+
+    Raises
+    ------
+    GivenUp
+        If nobody waits for it any more (`flexnet.interrupts`).
     """
     began = perf_counter()
     n_server = problem.cluster.n_server
@@ -83,6 +89,7 @@ def lower_bound(
     tried: set[tuple[int, ...]] = set()
     last_gain, last_best, work = 0, 0.0, 0.0
     for number in range(rounds):
+        check()
         solution = _least(windows, terms, weights)
         work += float(sum(solution.order.work_of))
         if solution.cost > last_best * (1 + CLOSE / 10):

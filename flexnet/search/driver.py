@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexnet.interrupts import GivenUp
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate
 from flexnet.search.portfolio import Portfolio
@@ -103,7 +104,8 @@ def drive(
     observe : callable, optional
         Called after every proposal.
     stop : callable
-        Says between two proposals whether to stop; the search then counts as interrupted.
+        Says between two proposals whether to stop; the search then counts as interrupted, as it does when a proposal
+        is given up (`flexnet.interrupts`).
     """
     total = float("inf") if budget is None else budget + 1
     limit = float("inf") if seconds is None else seconds
@@ -116,7 +118,12 @@ def drive(
         if stop():
             return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
         before, best = state.current.seconds, state.best.seconds
-        state, info = search.step(rng, state)
+        drawn = rng.bit_generator.state
+        try:
+            state, info = search.step(rng, state)
+        except GivenUp:
+            rng.bit_generator.state = drawn  # as if the proposal had not begun
+            return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
         if state.best.seconds < best:
             improved_at = state.iteration
         elapsed = time.perf_counter() - began

@@ -93,7 +93,10 @@ def _side_by_side(
             most = _most(chains, length, total)
             before = state
             turns = list(pool.map(partial(_turn, seconds=limit - elapsed), chains, most))
-            chains = _exchanged(search, tuple(chain for chain, _ in turns))
+            if any(given_up for *_, given_up in turns):  # and what they did since
+                interrupted = True
+                break
+            chains = _exchanged(search, tuple(chain for chain, *_ in turns))
             state = _merged(before, chains)
             if state.best.seconds < before.best.seconds:
                 improved_at = state.iteration
@@ -104,7 +107,9 @@ def _side_by_side(
                 observe(
                     Progress(done, total - first, at, at, True, best, elapsed, limit),
                     state,
-                    _summed(at, best < before.best.seconds, [history for _, history in turns if history is not None]),
+                    _summed(
+                        at, best < before.best.seconds, [history for _, history, _ in turns if history is not None]
+                    ),
                 )
     return Outcome(state, time.perf_counter() - began, interrupted=interrupted, improved_at=improved_at)
 
@@ -136,16 +141,16 @@ def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, to
 
 def _turn(
     chain: tuple[State, np.random.Generator], most: int, seconds: float
-) -> tuple[tuple[State, np.random.Generator], History | None]:
-    """A turn of one chain, in a worker process, and how it went."""
+) -> tuple[tuple[State, np.random.Generator], History | None, bool]:
+    """A turn of one chain, in a worker process, how it went, and whether it was given up."""
     state, rng = chain
     assert _search is not None
     if most < 1:
-        return chain, None
+        return chain, None, False
     limit = None if seconds == float("inf") else seconds
     history = History.begin(state)
     ended = drive(_search, rng, state, state.iteration + most - 1, seconds=limit, observe=history.observe)
-    return (ended.state, rng), history
+    return (ended.state, rng), history, ended.interrupted
 
 
 def _summed(current: float, improved: bool, turns: list[History]) -> Info:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexnet.exact.terms import measured_terms
+from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.search.alternate import CoSearch
@@ -69,11 +70,15 @@ class Prepared:
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
         """The fastest candidate at full resolution, of the best one and others, as far as `FINAL_HOPS` go."""
-        finalists = self._finalists(state)
+        finalists = self._finalists(state, FINAL_HOPS)
         return choose(list(zip(finalists, self._timelines(finalists), strict=True)))
 
-    def _finalists(self, state: State) -> list[Candidate]:
-        """The best one by the search's prices, the fastest of other slots, and those next to it, as far as it goes."""
+    def _rough(self, candidate: Candidate) -> Timeline:
+        """A candidate's times as the search has them."""
+        return self.search.pricer.rough(candidate.strategy, candidate.network, candidate.directions)
+
+    def _finalists(self, state: State, most_hops: float) -> list[Candidate]:
+        """The best one by the search's prices, the fastest of other slots, and those next to it, as far as hops go."""
         best, pricer = state.best, self.search.pricer
         pool = state.schedule.pool if state.schedule is not None and state.elite else ()
         found, hops = [best], pricer.exact_work(best.strategy, best.network)
@@ -81,7 +86,7 @@ class Prepared:
             if any(candidate.strategy is one.strategy and candidate.network is one.network for one in found):
                 continue
             hops += pricer.exact_work(candidate.strategy, candidate.network)
-            if hops > FINAL_HOPS:
+            if hops > most_hops:
                 break
             found.append(candidate)
         return found
@@ -108,13 +113,32 @@ class Prepared:
         bound : Bound, optional
             What is proven already; None to prove it, if nobody waits for the end.
         """
-        first = self.state.current
-        deferred = [] if outcome.interrupted or is_soon_exact(self.search.pricer, first) else [first]
-        finalists = self._finalists(outcome.state)
-        timelines = self._timelines([*deferred, *finalists])
-        start = replace(self.start, timeline=timelines.pop(0)) if deferred else self.start
+        if not outcome.interrupted:
+            try:
+                return self._found(outcome, earlier_s, bound)
+            except GivenUp:
+                outcome = replace(outcome, interrupted=True)
+        with undisturbed():
+            return self._found(outcome, earlier_s, bound)
+
+    def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
+        first, pricer = self.state.current, self.search.pricer
+        finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else FINAL_HOPS)
+        start = self.start
+        if outcome.interrupted and not is_soon_exact(pricer, finalists[0]):
+            timelines = [self._rough(finalists[0])]
+        else:
+            deferred = [] if outcome.interrupted or is_soon_exact(pricer, first) else [first]
+            timelines = self._timelines([*deferred, *finalists])
+            start = replace(self.start, timeline=timelines.pop(0)) if deferred else self.start
         best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
+        interrupted, draws = outcome.interrupted, tuple[float, ...]()
+        if not interrupted:
+            try:
+                bound, draws = bound or self.bound(), self._other_draws(plan)
+            except GivenUp:
+                interrupted = True
         return Found(
             settings=self.settings,
             plan=plan,
@@ -126,9 +150,9 @@ class Prepared:
             iterations=outcome.state.iteration,
             improved_at=outcome.improved_at,
             search_s=earlier_s + outcome.elapsed,
-            interrupted=outcome.interrupted,
-            bound=bound or (None if outcome.interrupted else self.bound()),
-            draws=() if outcome.interrupted else self._other_draws(plan),
+            interrupted=interrupted,
+            bound=bound,
+            draws=draws,
         )
 
     def bound(self) -> Bound | None:

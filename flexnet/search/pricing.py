@@ -18,7 +18,7 @@ from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import MOST_HOPS, packet_hops, priced_links
+from flexnet.simulate.priced_links import packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
@@ -150,11 +150,10 @@ class Pricer:
         return self._links.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
-        """Hops of packets that `exact` follows; 0 if it follows none."""
+        """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
         if not (self.problem.semantics.fair_links and self.protocol.by_packet):
             return 0.0
-        hops = packet_hops(self._builder.arrays(strategy), network_arrays(network), self.protocol)
-        return hops if hops <= MOST_HOPS else 0.0
+        return packet_hops(self._builder.arrays(strategy), network_arrays(network), self.protocol)
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""

@@ -6,6 +6,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.interrupts import check
+from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
 from flexnet.simulate.kernels.fair import simulate_fair
@@ -122,6 +124,7 @@ class FairLinks(LinkModel):
         )
         protocol = self.protocol
         seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
+        check()
         return float(seconds), work
 
     def _reserve(self, needed: tuple[int, ...]) -> FairWork:
@@ -191,5 +194,6 @@ class FairLinks(LinkModel):
                     by_share=Heap(times=np.zeros(link), items=np.zeros(link, np.int64), n=np.zeros(1, np.int64)),
                     head=np.zeros(link, np.int32),
                 ),
+                stop=STOP,
             )
         return self._work

@@ -6,6 +6,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.interrupts import check
+from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.semantics import ORIGINAL, Semantics
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
@@ -77,6 +79,7 @@ class FifoLinks(LinkModel):
             directions = np.ones(n_group, np.int8)
         lone = self.semantics.intra_server_factor_exact
         ms = simulate_fifo(tasks, network, directions, self.segment_bytes, lone, limit * 1e3, work)
+        check()
         seconds = max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit * 1e3 else ms / 1e3
         return float(seconds), work
 
@@ -108,5 +111,6 @@ class FifoLinks(LinkModel):
                 link_free=np.zeros(link),
                 link_bandwidth=np.zeros(link),
                 server_free=np.zeros(server),
+                stop=STOP,
             )
         return self._work

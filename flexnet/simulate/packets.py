@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.interrupts import check
+from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
@@ -86,6 +88,7 @@ class FollowedPackets(LinkModel):
         while True:
             work = _reserve(tasks, network, self.protocol, self._room)
             end = simulate_packets(tasks, network, routes, self.protocol, transport, most, work)
+            check()
             if end >= 0:
                 self._timeouts = int(work.connections.timeouts[0])
                 return float(end) / PICOSECONDS, work
@@ -171,6 +174,7 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
             open=_ints(int(rings.sum())),
             rings_open=_ints(n_task),
         ),
+        stop=STOP,
     )
 
 

@@ -10,12 +10,17 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.packets import FollowedPackets
-from flexnet.simulate.protocol import Protocol
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["MOST_HOPS", "packet_hops", "priced_links", "replayed_links"]
 
 MOST_HOPS = 100_000_000
 """Hops of packets that a replay follows at most: 20 to 60 seconds of one core."""
+
+
+# Resolution of fair sharing beyond that.
+COARSE_WINDOW = 1e-3
+COARSE_TOLERANCE = 0.01
 
 
 def priced_links(semantics: Semantics, segment_bytes: int, protocol: Protocol) -> LinkModel:
@@ -29,20 +34,29 @@ def replayed_links(
     """The link model that a protocol replays a task graph with.
 
     Every packet is followed if the protocol says so and there are no more than `MOST_HOPS` hops of packets; otherwise
-    links are shared fairly.
+    links are shared fairly, with more hops than that at a resolution of a thousandth of what the busiest link takes.
     """
-    if protocol.by_packet and packet_hops(tasks, network, protocol, routes) <= MOST_HOPS:
-        return FollowedPackets(protocol)
-    return FairLinks(protocol=protocol)
+    hops, least = _hops_and_least(tasks, network, protocol, routes)
+    if hops > MOST_HOPS:
+        return FairLinks(COARSE_WINDOW * least, COARSE_TOLERANCE, protocol)
+    return FollowedPackets(protocol) if protocol.by_packet else FairLinks(protocol=protocol)
 
 
 def packet_hops(
     tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes | None = None
 ) -> float:
     """Hops of all packets of an iteration: what following them takes."""
+    return _hops_and_least(tasks, network, protocol, routes)[0]
+
+
+def _hops_and_least(
+    tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes | None
+) -> tuple[float, float]:
+    """Hops of all packets, and seconds that the busiest server or link takes."""
     fair = FairLinks(protocol=protocol)
-    fair.seconds(tasks, network, limit=0.0, routes=routes)  # adds up loads only
-    carried = float(fair.link_loads(len(network.bandwidth)).bytes.sum()) / protocol.packet_bytes
+    least = fair.seconds(tasks, network, limit=0.0, routes=routes)  # adds up loads only
+    packet = protocol.packet_bytes or PACKET.packet_bytes
+    carried = float(fair.link_loads(len(network.bandwidth)).bytes.sum()) / packet
     flows = np.count_nonzero(tasks.kind == NOMINAL_COMM)
     members = np.diff(tasks.group_ptr)[tasks.place[tasks.kind == ALLREDUCE]].astype(np.float64)
-    return carried + flows + float((2.0 * members * members).sum())
+    return carried + flows + float((2.0 * members * members).sum()), least

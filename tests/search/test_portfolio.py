@@ -309,7 +309,8 @@ def test_no_network_is_faster_than_the_floor(seed):
         for _ in range(3):
             assert floor <= pricer.price(rng, strategy, network).seconds * (1 + 1e-9)
             network = networks.built(rng, demand)
-        assert floor <= pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds * (1 + 1e-9)
+        exact = pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds
+        assert floor <= exact * (1 + 1e-7)  # files have times in float32
 
 
 def test_the_floor_is_reached_where_servers_only_compute():

@@ -23,6 +23,7 @@ from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 TOPOLOGIES = ("topoopt", "fattree", "random", "fc")
 N_SERVER = 16  # a size of the packet simulator's fat-trees
+Written = tuple[str, list[tuple[str, Path]]]
 BATCH = 80  # the experts of MoE get 64 rows
 
 SMALL: dict[str, dict[str, str]] = {
@@ -30,9 +31,15 @@ SMALL: dict[str, dict[str, str]] = {
     "candle_uno": {"--dense-layers": "16-8", "--dense-feature-layers": "32-16"},
     "transformer": {"--num-layers": "2", "--hidden-size": "32", "--num-heads": "4", "--sequence-length": "16"},
     "ncf": {"--ntables": "2"},
+    **{model: {"--num-layers": "2"} for model in ("gpt", "llama", "mixtral", "vit", "bert", "t5")},
 }
 
-CASES = pytest.mark.parametrize(("model", "semantics"), [(m, s) for m in MODELS for s in PRESETS])
+
+@pytest.fixture(scope="module", params=[(m, s) for m in MODELS for s in PRESETS], ids="-".join)
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """A model's files, written once for all that read them."""
+    model, semantics = request.param
+    return model, write(model, semantics, tmp_path_factory.mktemp("files"))
 
 
 def write(model: str, semantics: str, directory: Path) -> list[tuple[str, Path]]:
@@ -65,9 +72,9 @@ def write(model: str, semantics: str, directory: Path) -> list[tuple[str, Path]]
 
 
 @pytest.mark.compiled
-@CASES
-def test_our_reader_accepts_it(model: str, semantics: str, tmp_path: Path) -> None:
-    for topology, path in write(model, semantics, tmp_path):
+def test_our_reader_accepts_it(written: Written) -> None:
+    model, files = written
+    for topology, path in files:
         file = read_taskgraph(path)
         to_task_graph(file).check()
         network = to_network(file, 1e9, 0.0)
@@ -80,19 +87,16 @@ def test_our_reader_accepts_it(model: str, semantics: str, tmp_path: Path) -> No
 
 
 @pytest.mark.compiled
-@CASES
-def test_the_cpp_verifier_accepts_it(
-    model: str, semantics: str, tmp_path: Path, cpp_accepts: Callable[[Iterable[Path]], list[bool]]
-) -> None:
-    paths = [path for _, path in write(model, semantics, tmp_path)]
-    assert cpp_accepts(paths) == [True] * 4
+def test_the_cpp_verifier_accepts_it(written: Written, cpp_accepts: Callable[[Iterable[Path]], list[bool]]) -> None:
+    _, files = written
+    assert cpp_accepts([path for _, path in files]) == [True] * 4
 
 
 @pytest.mark.compiled
-@CASES
 def test_the_published_acceptance_checks_accept_it(
-    model: str, semantics: str, tmp_path: Path, acceptance_check: Callable[[Path, str, int], str]
+    written: Written, acceptance_check: Callable[[Path, str, int], str]
 ) -> None:
-    for topology, path in write(model, semantics, tmp_path):
+    _, files = written
+    for topology, path in files:
         said = acceptance_check(path, "fattree" if topology == "fattree" else "flat", N_SERVER)
         assert said.startswith(f"{path.name} OK "), said

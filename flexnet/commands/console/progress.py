@@ -3,7 +3,8 @@
 import sys
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from flexnet.search.driver import Progress
 
-__all__ = ["Display", "Trend", "sparkline"]
+__all__ = ["Display", "Trend", "sparkline", "waiting"]
 
 REFRESH_S = 0.1
 LINES = 10  # plain lines of a whole search
@@ -54,6 +55,24 @@ def sparkline(points: Sequence[tuple[float, float]], width: int = SPARKS_WIDE) -
     shown = [values[max(bisect_right(times, when) - 1, 0)] for when in at]
     top = len(SPARKS) - 1
     return "".join(SPARKS[round(top * (value - least) / (most - least)) if most > least else 0] for value in shown)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show that something goes on that has no steps, if there is a terminal."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with printing():
+        status = Console().status(what)
+        status.start()
+    try:
+        yield
+    finally:
+        with printing():
+            status.stop()
 
 
 class Display:

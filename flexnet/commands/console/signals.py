@@ -1,11 +1,17 @@
-"""How Ctrl-C and other signals stop a search between two proposals."""
+"""How Ctrl-C and other signals stop what is running."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Interruption", "interruptible"]
+from flexnet.interrupts import give_up, undisturbed
+
+__all__ = ["Interruption", "heard_by_kernels", "interruptible"]
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
+STOPPING = frozenset(number for name in _NAMES if (number := getattr(signal, name, None)) is not None)
 
 
 class Interruption:
@@ -35,10 +41,39 @@ def interruptible() -> Iterator[Interruption]:
     def note(number: int, _frame: object) -> None:
         asked.signal = number
 
-    names = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
-    previous = {number: signal.signal(number, note) for name in names if (number := getattr(signal, name, None))}
+    previous = {number: signal.signal(number, note) for number in STOPPING}
     try:
         yield asked
     finally:
         for number, handler in previous.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def heard_by_kernels() -> Iterator[None]:
+    """While it lasts, signals that Python handles also make running kernels return at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with undisturbed():  # nothing is left over from an earlier command
+        pass
+    receiver, sender = os.pipe()
+    os.set_blocking(sender, False)
+    previous = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    listener = threading.Thread(target=_listen, args=(receiver,), daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(sender)  # which ends the listener
+        listener.join()
+        os.close(receiver)
+        with undisturbed():
+            pass
+
+
+def _listen(receiver: int) -> None:
+    while numbers := os.read(receiver, 64):
+        if STOPPING.intersection(numbers):
+            give_up()

@@ -59,9 +59,10 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     Returns
     -------
     float
-        End of the last task, or a value above ``limit``; ``work.start`` and ``work.end`` hold every task's times,
-        ``work.links.bytes`` what every link is asked to carry.  With ``window`` 0, ``work.links.peak`` and
-        ``work.links.carried`` receive every link's highest rate and the bytes it did carry, unless they are empty.
+        End of the last task, or a value above ``limit``, or nan if it was to stop; ``work.start`` and ``work.end`` hold
+        every task's times, ``work.links.bytes`` what every link is asked to carry.  With ``window`` 0,
+        ``work.links.peak`` and ``work.links.carried`` receive every link's highest rate and the bytes it did carry,
+        unless they are empty.
     """
     heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
@@ -78,7 +79,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     solved = -np.inf  # when rates were solved last
     dirty = False  # whether flows have come or gone since
     next_end = np.inf  # when the next flow ends
-    while True:
+    while work.stop[0] == 0:
         start_waiting(work.queues, heap, tasks.seconds, work.start, now)
         network_time = max(now, solved + window) if dirty else next_end
         if heap.n[0] == 0 and network_time == np.inf:
@@ -108,6 +109,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                     watch(work.classes, links)
             solved = now
             dirty, next_end = _foresee_ends(heap, work.classes, work.flows, links, now, window)
+    return np.nan
 
 
 @kernel

@@ -181,7 +181,10 @@ class Links(NamedTuple):
 
 
 class FairWork(NamedTuple):
-    """Everything together, with ``start`` and ``end`` of every task and how many predecessors it is ``waiting`` for."""
+    """Everything together, with ``start`` and ``end`` of every task and how many predecessors it is ``waiting`` for.
+
+    ``stop`` is `flexnet.kernels.STOP`.
+    """
 
     heap: Heap
     start: Floats
@@ -193,3 +196,4 @@ class FairWork(NamedTuple):
     classes: Classes
     flows: Flows
     links: Links
+    stop: Ints

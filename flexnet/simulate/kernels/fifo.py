@@ -39,7 +39,7 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     Returns
     -------
     float
-        End of the last task; ``work.end`` and ``work.start`` hold every task's times.
+        End of the last task, or nan if it was to stop; ``work.end`` and ``work.start`` hold every task's times.
     """
     heap, n_task = work.heap, tasks.kind.shape[0]
     latency = np.float64(np.float32(network.latency * 1e3))
@@ -48,6 +48,8 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     _clear_work(tasks, network, work)
     finish = 0.0
     while heap.n[0] > 0:
+        if work.stop[0] != 0:
+            return np.nan
         item = pop(heap)
         if item >= first_closing:
             finish = max(finish, _close_collective(tasks, work, item - first_closing))

@@ -34,3 +34,4 @@ class FifoWork(NamedTuple):
     link_free: Floats
     link_bandwidth: Floats
     server_free: Floats
+    stop: Ints

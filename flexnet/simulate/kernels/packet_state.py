@@ -188,7 +188,7 @@ class PacketWork(NamedTuple):
 
     ``start`` and ``end`` of every task are in seconds; ``waiting`` counts the predecessors it waits for; ``roots`` are
     the tasks that wait for none, in the order in which they begin; ``hops`` are the links of all routes, then of all
-    rings, then of all cycles.
+    rings, then of all cycles; ``stop`` is `flexnet.kernels.STOP`.
     """
 
     events: Events
@@ -202,3 +202,4 @@ class PacketWork(NamedTuple):
     links: PacketLinks
     connections: Connections
     reduces: Reduces
+    stop: Ints

@@ -62,6 +62,8 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
         _start_computing(tasks, work, now)
         if events.full[0]:
             return np.int64(-1)
+        if work.stop[0] != 0:
+            return np.int64(0)
         now = events.time[0]
         if now > limit:
             return now
