@@ -18,6 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 MOST_LINES = 1200  # of a drawing; servers are drawn as blocks of neighbours until there are no more
 NAMED = 64  # servers that have their number beside them
+NAMED_BLOCKS = 16  # the same of blocks, whose names are longer
 SIDE = 500  # CSS pixels
 WIDEST = 5.0  # points, of the line of the busiest link
 
@@ -162,8 +163,12 @@ def _in_tiers(network: NetworkValues, block: int) -> Floats:
 
 
 def _name_dots(axes: "Axes", dots: Floats, block: int, *, around: bool) -> None:
-    for number, (x, y) in enumerate(dots.tolist()):
-        first = number * block
+    """Numbers beside dots, as many as there is room for."""
+    step = -(-len(dots) // (NAMED if block == 1 else NAMED_BLOCKS))
+    along = np.arctan2(dots[:, 0], dots[:, 1]) % (2 * np.pi) if around else np.arange(len(dots))
+    for number in np.argsort(along.round(9), kind="stable")[::step].tolist():
+        (x, y), first = dots[number].tolist(), number * block
         text = str(first) if block == 1 else f"{first}-{first + block - 1}"
-        where = (x * 1.075, y * 1.075) if around else (x, y - 0.09)
-        axes.text(*where, text, ha="center", va="center", fontsize=SMALL * (1 if len(dots) <= 32 else 0.8))
+        where = (x * 1.06, y * 1.06) if around else (x, y - 0.09)
+        side = "center" if not around or abs(x) < 0.1 else "left" if x > 0 else "right"
+        axes.text(*where, text, ha=side, va="center", fontsize=SMALL * (1 if len(dots) <= 32 else 0.8))
