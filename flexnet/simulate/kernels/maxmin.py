@@ -20,11 +20,15 @@ EXACT = 1e-9
 # takes a fifth of what it does with all at once, which for 20 classes is the faster by up to 1.5.
 MANY = 64
 
+# The same where tolerance lets several links fill at once: of DLRM on 128 servers a price takes 0.57 of what it does
+# with all at once, of DLRM on 16, with some 200 classes at a time, 1.17.
+MANY_COARSE = 1024
+
 
 @kernel
 def share_links(bandwidth, tolerance, classes, links):  # type: ignore[no-untyped-def]
     """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one."""
-    if tolerance > EXACT or classes.n_active[0] < MANY:
+    if classes.n_active[0] < (MANY_COARSE if tolerance > EXACT else MANY):
         fill_at_once(bandwidth, tolerance, classes, links)
     else:
         fill_in_order(bandwidth, classes, links)
