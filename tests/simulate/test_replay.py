@@ -132,6 +132,17 @@ def test_drawn_routes_of_one_path_networks_change_nothing(graphs):
         assert found.seconds == pytest.approx(direct, rel=1e-9)
 
 
+@pytest.mark.compiled
+def test_more_packets_than_are_followed_have_times_within_one_per_cent(graphs, monkeypatch):
+    monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 0)
+    for path in graphs:
+        graph, own = of_file(path)
+        (coarse,) = replays(graph, own, [0])
+        (exact,) = replays(graph, own, [0], links=FairLinks(protocol=PACKET))
+        assert coarse.links == exact.links == "fair"
+        assert coarse.seconds == pytest.approx(exact.seconds, rel=0.01), path.name
+
+
 def in_fixed_order(graph: TaskGraph, network: Network) -> TaskGraph:
     """The graph with the tasks of a server chained in the order in which they run on this network."""
     start = FairLinks().timeline(graph.arrays(), network_arrays(network)).start
