@@ -53,7 +53,7 @@ def test_every_kernel_returns_at_once(links, ready) -> None:
 
 
 def test_a_proposal_that_is_given_up_has_not_begun(ready) -> None:
-    search, rng = ready.search, ready.rng
+    search = ready.search
     whole = drive(search, np.random.default_rng(7), ready.state, 30).state
     rng = np.random.default_rng(7)
     part = drive(search, rng, ready.state, 11).state
@@ -92,7 +92,7 @@ def test_processes_side_by_side_are_stopped_too() -> None:
 
 
 def test_signals_are_heard_while_nothing_interprets_them() -> None:
-    """The handler is deferred here; the listener's thread is not."""
+    """A thread listens, whatever the first one does."""
     noted = []
     before = signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
     try:

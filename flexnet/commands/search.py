@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -111,7 +111,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
             bound = watch.bound
         finally:
             watch.end()
-        with nullcontext() if request.as_json else waiting("pricing the best plans packet by packet"):
+        if stop():  # after the last proposal, too
+            outcome = replace(outcome, interrupted=True)
+        with nullcontext() if request.as_json else waiting("pricing what was found"):
             found = ready.found(outcome, watch.earlier_s, bound)
         with undisturbed():
             problems = [*files.write(ready, outcome.state, history, found), *watch.problems]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.interrupts import GivenUp
 from flexnet.network.family import TopologyFamily
 from flexnet.network.kernels.routes import hops_to_servers
 from flexnet.network.network import Network
@@ -126,9 +127,13 @@ def measure(
     ------
     FlexNetError
         As `flexnet.search.find.find_plan`.
+    GivenUp
+        If the search was stopped.
     """
     ready = prepare(problem, settings, start)
     found = ready.found(run(ready, ready.state, observe=observe, stop=stop))
+    if found.interrupted:
+        raise GivenUp
     if spread_over is None:
         network = found.plan.network
         once = replay(found.plan.task_graph(), network)

@@ -164,7 +164,7 @@ def _in_tiers(network: NetworkValues, block: int) -> Floats:
 
 def _name_dots(axes: "Axes", dots: Floats, block: int, *, around: bool) -> None:
     """Numbers beside dots, as many as there is room for."""
-    step = -(-len(dots) // (NAMED if block == 1 else NAMED_BLOCKS))
+    step = 1 if block == 1 else -(-len(dots) // NAMED_BLOCKS)
     along = np.arctan2(dots[:, 0], dots[:, 1]) % (2 * np.pi) if around else np.arange(len(dots))
     for number in np.argsort(along.round(9), kind="stable")[::step].tolist():
         (x, y), first = dots[number].tolist(), number * block

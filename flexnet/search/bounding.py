@@ -2,8 +2,10 @@
 
 import multiprocessing
 import signal
+from contextlib import suppress
 from multiprocessing.connection import Connection
 
+from flexnet.interrupts import GivenUp
 from flexnet.search.prepared import Prepared
 from flexnet.search.starts.start import Bound
 
@@ -45,13 +47,15 @@ class Bounding:
 
     def stop(self) -> None:
         """End the process if it is still at it."""
-        self._process.terminate()
+        self._process.kill()  # it would tell the first process of other signals as if they were for that
         self._process.join()
         self._receiver.close()
 
 
 def _prove(ready: Prepared, sender: Connection) -> None:
+    signal.set_wakeup_fd(-1)  # which is the first process's
     for number in (signal.SIGINT, signal.SIGTERM):  # the search answers Ctrl-C, and ends this process
         signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
-    sender.send(ready.bound())
+    with suppress(GivenUp):
+        sender.send(ready.bound())
     sender.close()

@@ -54,6 +54,8 @@ class Found:
         What was proven of all strategies.
     draws : tuple of float
         Of a random network: seconds that the strategy takes on other draws of it, ascending.
+    as_searched : bool
+        Whether times are those of proposals, for the search was interrupted and a replay would have taken too long.
     """
 
     settings: Settings
@@ -69,6 +71,7 @@ class Found:
     interrupted: bool
     bound: Bound | None
     draws: tuple[float, ...] = ()
+    as_searched: bool = False
 
     @property
     def seconds(self) -> float:
@@ -135,8 +138,7 @@ class Found:
             "best_ms": float(s_to_ms(self.seconds)),
             "initial_search_ms": float(s_to_ms(self.start_searched_seconds)),
             "best_search_ms": float(s_to_ms(self.searched_seconds)),
-            "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
-            "best_replay_ms": float(s_to_ms(self.plan.replayed_seconds)),
+            **self._replayed_dict(),
             "compute_ms": float(s_to_ms(self.compute)),
             "exposed_communication_ms": float(s_to_ms(self.exposed)),
             "interfaces": self.interfaces,
@@ -151,6 +153,17 @@ class Found:
             "links": plan["links"],
             **self._bound_dict(),
             **{name: plan[name] for name in ("rings", "cycles") if name in plan},
+        }
+
+    def _replayed_dict(self) -> dict[str, Any]:
+        """What replays of the files tell, unless nobody has waited for them."""
+        if self.as_searched:
+            return {"as_searched": True}
+        if self.interrupted and not self.plan.problem.semantics.fair_links:
+            return {}
+        return {
+            "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
+            "best_replay_ms": float(s_to_ms(self.plan.replayed_seconds)),
         }
 
     def _bound_dict(self) -> dict[str, Any]:
@@ -174,7 +187,8 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
     lines = [
         f"search     {counted(found.iterations, 'proposal')} in {duration_text(found.search_s)}{speed}"
         + (f"; the best after {found.improved_at}" if found.improved_at else "")
-        + (", interrupted" if found.interrupted else ""),
+        + (", interrupted" if found.interrupted else "")
+        + (", so that times are those it was searched with" if found.as_searched else ""),
         f"topology   {_topology_text(found)}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
         *(f"           {op.name}: {config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),

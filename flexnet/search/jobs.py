@@ -93,8 +93,10 @@ def _side_by_side(
             most = _most(chains, length, total)
             before = state
             turns = list(pool.map(partial(_turn, seconds=limit - elapsed), chains, most))
-            if any(given_up for *_, given_up in turns):  # and what they did since
-                interrupted = True
+            if any(given_up for *_, given_up in turns):  # the turn is made again, but nothing it found is lost
+                found = _merged(before, tuple(chain for chain, *_ in turns))
+                improved_at = found.iteration if found.best.seconds < before.best.seconds else improved_at
+                state, interrupted = replace(before, best=found.best, elite=found.elite), True
                 break
             chains = _exchanged(search, tuple(chain for chain, *_ in turns))
             state = _merged(before, chains)
@@ -201,6 +203,7 @@ def _start_worker(search: Portfolio) -> None:
     _search = search
     for number in (signal.SIGINT, signal.SIGTERM):  # the first process answers them, and ends the others
         signal.signal(number, signal.SIG_IGN)
+    signal.set_wakeup_fd(-1)  # which is the first process's
     end_with_parent()
 
 

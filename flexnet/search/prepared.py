@@ -125,8 +125,10 @@ class Prepared:
         first, pricer = self.state.current, self.search.pricer
         finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else FINAL_HOPS)
         start = self.start
-        if outcome.interrupted and not is_soon_exact(pricer, finalists[0]):
+        as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
+        if as_searched:
             timelines = [self._rough(finalists[0])]
+            start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
         else:
             deferred = [] if outcome.interrupted or is_soon_exact(pricer, first) else [first]
             timelines = self._timelines([*deferred, *finalists])
@@ -136,7 +138,8 @@ class Prepared:
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         if not interrupted:
             try:
-                bound, draws = bound or self.bound(), self._other_draws(plan)
+                bound = bound or self.bound()
+                draws = self._other_draws(plan)
             except GivenUp:
                 interrupted = True
         return Found(
@@ -153,6 +156,7 @@ class Prepared:
             interrupted=interrupted,
             bound=bound,
             draws=draws,
+            as_searched=as_searched,
         )
 
     def bound(self) -> Bound | None:

@@ -151,9 +151,12 @@ class Pricer:
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
-        if not (self.problem.semantics.fair_links and self.protocol.by_packet):
+        if not self.problem.semantics.fair_links:
             return 0.0
-        return packet_hops(self._builder.arrays(strategy), network_arrays(network), self.protocol)
+        tasks = self._builder.arrays(strategy)
+        if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
+            return 0.0
+        return packet_hops(tasks, network_arrays(network), self.protocol)
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""

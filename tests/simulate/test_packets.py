@@ -1,9 +1,12 @@
 """Replays that follow every packet: against closed forms, golden times of FlexNetPacket, and its experiments."""
 
+import threading
+
 import numpy as np
 import pytest
 from task_graphs import permuted
 
+from flexnet.interrupts import GivenUp, give_up, undisturbed
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.fattree import fat_tree
@@ -133,6 +136,18 @@ def test_packets_are_followed_where_the_protocol_has_them_and_they_are_not_too_m
     assert replayed_links(graph, arrays, FLUID).name == replayed_links(graph, arrays, ROCE).name == "fair"
     monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 100)
     assert replayed_links(graph, arrays, PACKET).name == "fair"
+
+
+@pytest.mark.compiled
+def test_a_replay_under_way_is_given_up():
+    graph, arrays = after_start(3, [(NOMINAL_COMM, 2, 8936 * 5_000_000)]).arrays(), network_arrays(ring(3))
+    threading.Timer(0.05, give_up).start()  # it takes a second or more
+    try:
+        with pytest.raises(GivenUp):
+            FollowedPackets().seconds(graph, arrays)
+    finally:
+        with undisturbed():
+            pass
 
 
 def test_a_switch_passes_packets_on():

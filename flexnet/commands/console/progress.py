@@ -4,11 +4,12 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexnet.commands.console.printing import printing, say
+from flexnet.errors import FlexNetError
 from flexnet.units import duration_text, s_to_ms
 
 if TYPE_CHECKING:
@@ -65,13 +66,13 @@ def waiting(what: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    with printing():
-        status = Console().status(what)
+    status = Console().status(what)
+    with suppress(FlexNetError), printing():  # nothing is lost by a terminal that is gone
         status.start()
     try:
         yield
     finally:
-        with printing():
+        with suppress(FlexNetError), printing():
             status.stop()
 
 

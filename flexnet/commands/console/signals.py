@@ -14,6 +14,9 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
 STOPPING = frozenset(number for name in _NAMES if (number := getattr(signal, name, None)) is not None)
 
 
+_END = 0  # no signal has this number
+
+
 class Interruption:
     """Whether, and by which signal, the program was asked to stop."""
 
@@ -32,7 +35,7 @@ class Interruption:
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """While it lasts, SIGINT, SIGTERM and SIGHUP are only noted; the previous handlers are restored after."""
+    """While it lasts, handlers of SIGINT, SIGTERM and SIGHUP only note them; the previous ones are restored after."""
     asked = Interruption()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -59,21 +62,22 @@ def heard_by_kernels() -> Iterator[None]:
         pass
     receiver, sender = os.pipe()
     os.set_blocking(sender, False)
-    previous = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
     listener = threading.Thread(target=_listen, args=(receiver,), daemon=True)
     listener.start()
+    previous = signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
     try:
         yield
     finally:
         signal.set_wakeup_fd(previous)
-        os.close(sender)  # which ends the listener
+        os.write(sender, bytes([_END]))
         listener.join()
+        os.close(sender)
         os.close(receiver)
         with undisturbed():
             pass
 
 
 def _listen(receiver: int) -> None:
-    while numbers := os.read(receiver, 64):
+    while _END not in (numbers := os.read(receiver, 64)):
         if STOPPING.intersection(numbers):
             give_up()

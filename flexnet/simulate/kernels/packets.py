@@ -48,8 +48,8 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
     Returns
     -------
     int
-        Picoseconds; some time above ``limit`` if the end is; -1 if ``work`` is too small.  ``work.start`` and
-        ``work.end`` hold every task's times.
+        Picoseconds; some time above ``limit`` if the end is; -1 if ``work`` is too small; 0 if it was to stop.
+        ``work.start`` and ``work.end`` hold every task's times.
     """
     events, packets, connections = work.events, work.packets, work.connections
     _clear(tasks, network, work)
