@@ -102,7 +102,9 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
                 display.show_step(done, f"{one.fabric.name} searched", left)
         standings.append(_standing_of(one, measured, request))
     display.clear()
-    return Contest(request.title, request.sentences(), tuple(standings))
+    origins = {one.found.plan.problem.table.origin for standing in standings for one in standing.measured}
+    times = tuple(f"times {origin}" for origin in sorted(origins))
+    return Contest(request.title, (*request.sentences(), *times), tuple(standings))
 
 
 def _standing_of(one: Contender, measured: "list[Measured]", request: CompareRequest) -> "Standing":

@@ -1,7 +1,7 @@
 """``flexnet search MODEL``: find a strategy and a network, show them, and write them."""
 
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -113,6 +113,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
             watch.end()
         if stop():  # after the last proposal, too
             outcome = replace(outcome, interrupted=True)
+            if not request.as_json:
+                with suppress(FlexNetError):  # a terminal that is gone
+                    say("interrupted; what was found is priced and written")
         with nullcontext() if request.as_json else waiting("pricing what was found"):
             found = ready.found(outcome, watch.earlier_s, bound)
         with undisturbed():

@@ -29,11 +29,22 @@ def limits_section(values: RunValues) -> Section:
     head = "every server" if len(classes) == 1 else f"{len(classes)} classes of servers whose time goes alike"
     chart = BarChart(f"Where the time of {head} goes", bars, tuple(zip(_COLOURS, ACTIVITIES, strict=True)))
     rows = tuple(
-        Row((_label(found, n), *(ms_text(seconds) for seconds in found.seconds), ms_text(sum(found.seconds))))
+        Row(
+            (
+                _label(found, n),
+                *(ms_text(_visible(seconds, found)) for seconds in found.seconds),
+                ms_text(sum(found.seconds)),
+            )
+        )
         for found in classes
     )
     table = Table("The same in numbers", ("servers", *ACTIVITIES, "iteration"), rows, (1, 2, 3, 4, 5), folded=True)
     return Section("limits", "What limits it", lead, (chart, table))
+
+
+def _visible(seconds: float, found: ServerClass) -> float:
+    """Without what rounding leaves of nothing."""
+    return seconds if seconds > 1e-9 * sum(found.seconds) else 0.0
 
 
 def _bar(found: ServerClass, n: int) -> Bar:

@@ -23,6 +23,8 @@ def search_section(values: RunValues) -> Section:
     if gains:
         origin = f"; it descends from a {gains[-1].origin} start" if gains[-1].origin else ""
         lead += f"The best was found after {duration_text(gains[-1].elapsed)}{origin}."
+    elif values.seconds < values.start_seconds:
+        lead += "By the prices of proposals nothing was faster than the start; followed packet by packet, one plan is."
     else:
         lead += "Nothing was found that is faster than the start."
     words = f"Best {ms_text(history.points[0].best)} at first, {ms_text(last.best)} in the end."
