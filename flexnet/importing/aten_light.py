@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from flexnet.importing.aten import Reader, Result, named
+from flexnet.importing.aten_losses import is_of_samples, of_samples
 from flexnet.importing.calls import Call
 from flexnet.importing.routing import routed_rows
-from flexnet.importing.values import Role, Value
+from flexnet.importing.values import Role, Value, batch_axis
 
 __all__ = ["LIGHT", "pointwise", "reduction"]
 
@@ -30,12 +31,6 @@ def reduction(reader: Reader, call: Call) -> Result:
         axes = set(range(rank))
     else:
         axes = {int(k) % max(rank, 1) for k in (given if isinstance(given, list | tuple) else [given])}
-    return _reduced(reader, call, [value], axes)
-
-
-def _reduced(reader: Reader, call: Call, values: Sequence[Value], axes: set[int]) -> Result:
-    value = values[0]
-    rank = len(value.shape)
     sizes = {k: n for k, n in enumerate(value.shape) if k not in axes}
     kept = len(call.shape) == rank
     letters = []
@@ -45,12 +40,15 @@ def _reduced(reader: Reader, call: Call, values: Sequence[Value], axes: set[int]
         elif kept:
             sizes[rank + k] = 1
             letters.append(rank + k)
-    uses = [(one, [None if k in axes else k for k in range(rank)]) for one in values]
+    if is_of_samples(reader, call, axes):
+        batch = batch_axis(value)
+        read = [k if k == batch or k not in axes else None for k in range(rank)]
+        return of_samples(reader, call, [(value, read)], {**sizes, batch: value.shape[batch]}, letters)
     made = reader.recorder.record(
         "light",
         call.name,
         call.where,
-        uses,
+        [(value, [None if k in axes else k for k in range(rank)])],
         [(letters, dtype) for dtype in call.dtypes],
         sizes,
         no_grad=reader.no_grad,

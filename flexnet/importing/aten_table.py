@@ -5,6 +5,7 @@ import torch
 from flexnet.importing.aten import Handler, Tables
 from flexnet.importing.aten_layers import LAYERS
 from flexnet.importing.aten_light import LIGHT, pointwise, reduction
+from flexnet.importing.aten_losses import LOSSES
 from flexnet.importing.aten_moves import MOVES
 from flexnet.importing.aten_products import PRODUCTS
 from flexnet.importing.aten_views import VIEWS
@@ -12,7 +13,7 @@ from flexnet.importing.calls import Call
 
 __all__ = ["TABLES"]
 
-_TABLE: dict[str, Handler] = {**MOVES, **PRODUCTS, **LAYERS}
+_TABLE: dict[str, Handler] = {**MOVES, **PRODUCTS, **LAYERS, **LOSSES}
 
 
 def _handler_of(call: Call) -> Handler | None:

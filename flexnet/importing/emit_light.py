@@ -8,7 +8,7 @@ from flexnet.importing.emit import LETTERS, Emitter
 from flexnet.importing.emit_layers import MAKERS
 from flexnet.importing.fuse import Group
 from flexnet.importing.layouts import Placed, source_of_cuts, source_of_value, tensor_of
-from flexnet.importing.patterns import activation_of, is_gate, is_rms_norm, is_rotation, single
+from flexnet.importing.patterns import activation_of, is_cross_entropy, is_gate, is_rms_norm, is_rotation, single
 from flexnet.importing.values import Base, Cut, Role, Value
 from flexnet.model.graph import Operator, OpType, Source
 from flexnet.model.operators import OPERATORS
@@ -38,6 +38,11 @@ def light(emitter: Emitter, group: Group, readers: Mapping[Base, int]) -> bool:
     if len(group.exit.outputs) != 1:
         return False
     shape, dtype = group.exit.outputs[0].sizes, group.exit.outputs[0].dtype
+    scores = is_cross_entropy(group) if not readers[group.exit.outputs[0]] else None
+    if scores is not None:
+        source = source_of_value(Value.whole(scores), emitter.places)
+        layer = OPERATORS[OpType.SOFTMAX_CROSS_ENTROPY].layer(source.tensor)
+        return emitter.add(group, OpType.SOFTMAX_CROSS_ENTROPY, [source], layer, [])
     fused = activation_of(group)
     if fused is not None:
         if fold(emitter, group, fused, readers):

@@ -67,7 +67,8 @@ def fused(steps: Sequence[Step], results: Iterable[Value]) -> list[Group]:
             maker = makers.get(value.base)
             if maker is not None and (not readers[maker] or readers[maker][-1] is not step):
                 readers[maker].append(step)
-    owners = {name.rpartition(".")[0] for step in steps for value, _ in step.uses for name in value.base.parameters}
+    names = {name.removeprefix("module.") for step in steps for value, _ in step.uses for name in value.base.parameters}
+    owners = {name.rpartition(".")[0] for name in names}
     exit_of: dict[Step, Step] = {}
     members: dict[Step, list[Step]] = {}
     for step in reversed(steps):
@@ -76,12 +77,20 @@ def fused(steps: Sequence[Step], results: Iterable[Value]) -> list[Group]:
         if not exits and not is_result:
             continue  # nothing hangs on it
         joined = next(iter(exits)) if len(exits) == 1 and not is_result and step.is_light else step
-        apart = step.where != joined.where and (step.where in owners or joined.where in owners)
-        if not joined.is_light or apart:
-            joined = step  # a module with parameters is an operator for itself
+        if not joined.is_light or _are_apart(step.where, joined.where, owners):
+            joined = step
         exit_of[step] = joined
         members.setdefault(joined, []).append(step)
     return [_group(members[step][::-1]) for step in steps if step in members]
+
+
+def _are_apart(one: str, other: str, owners: set[str]) -> bool:
+    """Whether steps of two modules stay apart: a module with parameters is joined by what is inside of it alone."""
+
+    def leaves(owner: str, where: str) -> bool:
+        return owner in owners and where != owner and not where.startswith(owner + ".")
+
+    return leaves(one, other) or leaves(other, one)
 
 
 def _group(steps: list[Step]) -> Group:

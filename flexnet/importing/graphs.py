@@ -10,11 +10,14 @@ from flexnet.importing.emit import Emitter
 from flexnet.importing.emit_light import emit
 from flexnet.importing.fuse import Group, fused
 from flexnet.importing.steps import Step, Work
-from flexnet.importing.values import Base, Value
+from flexnet.importing.values import Base, Role, Value
 from flexnet.model.graph import ModelGraph
 from flexnet.model.repeats import find_repeats
 
-__all__ = ["Imported", "emitted", "graph_of"]
+__all__ = ["Imported", "emitted", "graph_of", "without_tail"]
+
+
+_NARROW = ("bf16", "fp16", "fp8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,37 @@ def emitted(groups: Sequence[Group], shapes: Mapping[str, tuple[int, ...]]) -> E
     return emitter
 
 
+def without_tail(steps: Sequence[Step], results: Iterable[Value]) -> list[Value]:
+    """Results, and for losses what they are sums of: what is computed of sums over the batch alone is left out."""
+    results = list(results)
+    scalars = {value.base for value in results if value.volume == 1 and not value.base.batched}
+    read_by_others: set[Base] = {value.base for value in results if value.base not in scalars}
+    ends: set[Base] = set(scalars)
+    behind: dict[Base, Value] = {}
+    for step in reversed(steps):
+        outputs = set(step.outputs)
+        in_tail = (
+            step.is_light
+            and bool(outputs & ends)
+            and not outputs & read_by_others
+            and not any(base.batched for base in step.outputs)
+        )
+        for value, _ in step.uses:
+            if value.base.role is not Role.COMPUTED:
+                continue
+            if not in_tail:
+                read_by_others.add(value.base)
+            elif value.base.needs_grad:
+                ends.add(value.base)
+                behind.setdefault(value.base, value)
+        if in_tail:
+            for base in outputs:
+                behind.pop(base, None)
+            scalars -= outputs
+    rest = [value for value in results if value.base not in ends or value.base in scalars]
+    return [*rest, *behind.values()] or results
+
+
 def graph_of(
     name: str,
     batch_size: int,
@@ -60,16 +94,30 @@ def graph_of(
     results: Iterable[Value],
     shapes: Mapping[str, tuple[int, ...]],
     folded: Sequence[Work],
-    n_parameter: int,
+    elements: Mapping[str, int],
 ) -> Imported:
     """Fuse steps, and make operators of them.
+
+    Parameters
+    ----------
+    name : str
+    batch_size : int
+    steps : sequence of Step
+    results : iterable of Value
+    shapes : mapping
+        Of parameters.
+    folded : sequence of Work
+        Of products that are in no step.
+    elements : mapping
+        How many elements of parameters are stored as each of ``"bf16"``, ``"fp16"``, ``"fp8"``, and others; the model
+        is trained in what most are.
 
     Raises
     ------
     FlexNetError
         If nothing is computed from data.
     """
-    groups = fused(steps, results)
+    groups = fused(steps, without_tail(steps, results))
     emitter = emitted(groups, shapes)
     if not emitter.operators:
         raise FlexNetError(f"model {name} computes nothing from its inputs; it needs at least one layer")
@@ -83,5 +131,7 @@ def graph_of(
         )
     operators = tuple(emitter.operators)
     graph = ModelGraph(name, batch_size, operators, None, find_repeats(operators))
+    n_parameter = sum(elements.values())
+    most = max(elements, key=lambda one: elements[one], default="")
     idle = n_parameter - graph.n_parameter
-    return Imported(replace(graph, idle=idle), MappingProxyType(works), n_parameter)
+    return Imported(replace(graph, idle=idle, dtype=most if most in _NARROW else None), MappingProxyType(works), n_parameter)

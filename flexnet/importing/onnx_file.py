@@ -1,5 +1,6 @@
 """Model graphs of ONNX files, whose weights are not loaded."""
 
+from collections import Counter
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
@@ -71,9 +72,12 @@ def import_file(path: Path, *, name: str | None = None, batch_size: int | None =
     for node in graph.node:
         _read(path, reader, node, env, small, types)
     results = [env[one.name] for one in graph.output if isinstance(env.get(one.name), Value)]
-    total = sum(prod(shape) for shape in shapes.values())
+    elements: Counter[str] = Counter()
+    for tensor in graph.initializer:
+        if tensor.name in shapes:
+            elements[_ARITHMETIC.get(tensor.data_type, "")] += prod(shapes[tensor.name])
     title = name or graph.name or path.stem
-    return graph_of(title, batch, reader.recorder.steps, results, shapes, reader.folded, total)
+    return graph_of(title, batch, reader.recorder.steps, results, shapes, reader.folded, elements)
 
 
 def _loaded(path: Path) -> Any:
@@ -114,6 +118,9 @@ def _shape(path: Path, name: str, types: Mapping[str, Any]) -> tuple[int, ...]:
     if any(not dim.HasField("dim_value") for dim in known.shape.dim):
         raise FlexNetError(f"{path}: tensor {name} has an open size; export the model with fixed shapes")
     return tuple(int(dim.dim_value) for dim in known.shape.dim)
+
+
+_ARITHMETIC = {onnx.TensorProto.BFLOAT16: "bf16", onnx.TensorProto.FLOAT16: "fp16"}
 
 
 def _dtype(number: int) -> str:

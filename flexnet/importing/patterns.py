@@ -4,7 +4,7 @@ from flexnet.importing.fuse import Group
 from flexnet.importing.values import Base, Cut
 from flexnet.model.graph import BINARY, OpType
 
-__all__ = ["activation_of", "is_gate", "is_rms_norm", "is_rotation", "same_shape", "single"]
+__all__ = ["activation_of", "is_cross_entropy", "is_gate", "is_rms_norm", "is_rotation", "same_shape", "single"]
 
 _PLAIN = {"to", "_to_copy", "type_as", "contiguous", "clone", "alias"}
 _ACTIVATIONS = {
@@ -18,6 +18,8 @@ _ACTIVATIONS = {
     "hardsigmoid": OpType.HARD_SIGMOID,
     "hardswish": OpType.HARD_SWISH,
 }
+_LOSSES = {"cross_entropy_loss"}
+_LABELS = {"pad", "constant_pad_nd", "slice", "select", "ne", "eq", "where", "masked_fill", "roll"}
 _SUMS = {"add": OpType.ADD, "mul": OpType.MUL, "sub": OpType.SUB, "div": OpType.DIV}
 _GELU = ({"mul", "pow", "add", "tanh"}, {"mul", "add", "tanh"}, {"mul", "div", "erf", "add"}, {"mul", "erf", "add"})
 _SILU = ({"sigmoid", "mul"},)
@@ -57,6 +59,16 @@ def is_gate(group: Group) -> OpType | None:
         written, read = group.exit.outputs[0].sizes, group.data[0].sizes
         return kind if (*written[:-1], 2 * written[-1]) == read else None
     return None
+
+
+def is_cross_entropy(group: Group) -> Base | None:
+    """What a group is the cross entropy of, softmax over the innermost dimension included, with labels."""
+    targets = group.targets - _PLAIN
+    scores = [base for base in group.data if base.needs_grad]
+    if not targets & _LOSSES or len(scores) != 1 or group.parameters or not targets <= _LOSSES | _LABELS:
+        return None
+    rows = scores[0].sizes[:-1]  # labels that are shifted forbid no cut of these
+    return scores[0] if len(rows) > 0 and rows == group.exit.outputs[0].sizes[: len(rows)] else None
 
 
 def is_rms_norm(group: Group) -> bool:

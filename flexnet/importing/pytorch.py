@@ -1,5 +1,6 @@
 """Model graphs of PyTorch modules, without a GPU and without weights in memory."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -15,6 +16,14 @@ from flexnet.importing.graphs import Imported, graph_of
 from flexnet.importing.values import Base, Role, Value
 
 __all__ = ["import_module", "parameter_shapes", "read_module"]
+
+
+_ARITHMETIC = {
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float8_e4m3fn: "fp8",
+    torch.float8_e5m2: "fp8",
+}
 
 
 def import_module(
@@ -42,9 +51,11 @@ def import_module(
         If it cannot be traced, or has an operator that flexnet does not know; the sentence says which of which module.
     """
     reader, results, _ = read_module(module, inputs, batch_dim=batch_dim)
-    total = sum(prod(parameter.shape) for parameter in module.parameters())
+    elements: Counter[str] = Counter()
+    for parameter in module.parameters():
+        elements[_ARITHMETIC.get(parameter.dtype, "")] += prod(parameter.shape)
     shapes = parameter_shapes(module)
-    return graph_of(name, reader.batch_size, reader.recorder.steps, results, shapes, reader.folded, total)
+    return graph_of(name, reader.batch_size, reader.recorder.steps, results, shapes, reader.folded, elements)
 
 
 def read_module(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from flexnet.importing.values import Base, Factor, Role, Value, expanded, reshaped, split_factors
+from flexnet.importing.values import Base, Factor, Role, Value, batch_axis, expanded, reshaped, split_factors
 
 __all__ = ["MOST_DIMS", "Recorder", "Step", "Use", "Work"]
 
@@ -218,13 +218,9 @@ def _adjacent(shape: Sequence[int], whole: Sequence[int]) -> list[list[int]]:
 
 def _batch_letter(uses: Sequence[Use]) -> Letter | None:
     for value, letters in uses:
-        if not value.base.batched:
-            continue
-        for factors, letter in zip(value.dims, letters, strict=True):
-            if letter is not None and factors and factors[0].dim == 0:
-                major = factors[0]
-                if major.size * major.stride == value.base.sizes[0]:
-                    return letter
+        axis = batch_axis(value)
+        if axis is not None and letters[axis] is not None:
+            return letters[axis]
     return None
 
 

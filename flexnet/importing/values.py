@@ -11,7 +11,19 @@ from enum import Enum, auto
 from math import prod
 from typing import NamedTuple
 
-__all__ = ["Base", "Cut", "Factor", "Role", "Value", "cuts_of", "expanded", "permuted", "reshaped", "split_factors"]
+__all__ = [
+    "Base",
+    "Cut",
+    "Factor",
+    "Role",
+    "Value",
+    "batch_axis",
+    "cuts_of",
+    "expanded",
+    "permuted",
+    "reshaped",
+    "split_factors",
+]
 
 
 class Role(Enum):
@@ -150,6 +162,16 @@ def cuts_of(value: Value) -> tuple[Cut | None, ...]:
         if dim is not None and factors[0].size * factors[0].stride == value.base.sizes[dim]:
             cuts[dim] = Cut(i, factors[0].size)
     return tuple(cuts)
+
+
+def batch_axis(value: Value) -> int | None:
+    """The dimension of a value that begins with the samples of a batch; None if there is none."""
+    if not value.base.batched:
+        return None
+    for axis, factors in enumerate(value.dims):
+        if factors and factors[0].dim == 0 and factors[0].size * factors[0].stride == value.base.sizes[0]:
+            return axis
+    return None
 
 
 def _grouped(flat: list[Factor], sizes: Iterable[int]) -> tuple[Factors, ...] | None:

@@ -101,8 +101,8 @@ def make_problem(
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
     inherited = _inherited_bytes(graph)
     tensors = [graph.operators[_producer(op, i)].outputs[op.inputs[i].output] for op, i in edges]
-    splits = [_seen(op, i, _input_split(op, i, semantics), -1) for op, i in edges]
-    reaches = [_seen(op, i, _reach(op, i, semantics), Window()) for op, i in edges]
+    seen = [_seen(op, i, tensor, semantics) for (op, i), tensor in zip(edges, tensors, strict=True)]
+    splits, reaches = [split for split, _ in seen], [reach for _, reach in seen]
     arrays = ProblemArrays(
         n_server=cluster.n_server,
         big_gpu=cluster.big_gpu,
@@ -196,10 +196,22 @@ def _input_split(op: Operator, i: int, semantics: Semantics) -> tuple[int, ...]:
     return aligned_split(op, op.inputs[i].tensor)  # model.cc:798 cuts what a channel part of Linear needs whole
 
 
-def _seen(op: Operator, i: int, along: tuple[Any, ...], otherwise: Any) -> tuple[Any, ...]:
-    """What is said of the dimensions of an input, of those of the tensor that it is a view of."""
-    view = op.inputs[i].view
-    return along if view is None else tuple(along[k] if k >= 0 else otherwise for k, _ in view)
+def _seen(op: Operator, i: int, tensor: Tensor, semantics: Semantics) -> tuple[tuple[int, ...], tuple[Window, ...]]:
+    """What cuts the dimensions of an input, and what it reaches, of ``tensor`` that it may be a view of."""
+    split, reach = _input_split(op, i, semantics), _reach(op, i, semantics)
+    source = op.inputs[i]
+    if source.view is None:
+        return split, reach
+    splits, reaches = [], []
+    for size, (k, _) in zip(tensor.dims, source.view, strict=True):
+        axis, window = (split[k], reach[k]) if k >= 0 else (-1, Window())
+        if window != Window():
+            wide, rest = divmod(size, source.tensor.dims[k])  # elements that the input sees as one, as rows of images
+            axis = axis if rest == 0 else -1
+            window = Window(*(wide * n for n in window)) if rest == 0 else Window()
+        splits.append(axis)
+        reaches.append(window)
+    return tuple(splits), tuple(reaches)
 
 
 def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics) -> int:

@@ -5,28 +5,43 @@ to sum up some channels).  Its piece of the output must be that of the whole; gr
 reads, and those of all parts must add up to those of the whole.
 """
 
-from collections.abc import Iterator
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
 from math import prod
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from hypothesis import HealthCheck, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from small_modules import layer_names, module_of  # noqa: E402
+from random_models import cost_table, own_keys  # noqa: E402
+from small_modules import BATCH, layer_names, module_of  # noqa: E402
 
+from flexnet.cost.configs import every_degrees  # noqa: E402
 from flexnet.importing.fuse import Group, fused  # noqa: E402
 from flexnet.importing.graphs import emitted  # noqa: E402
 from flexnet.importing.pytorch import parameter_shapes, read_module  # noqa: E402
 from flexnet.importing.values import Base, Value  # noqa: E402
 from flexnet.model.cutting import divisors  # noqa: E402
-from flexnet.model.graph import Operator  # noqa: E402
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator  # noqa: E402
 from flexnet.model.operators import kind_of  # noqa: E402
-from flexnet.model.operators.kind import Axis  # noqa: E402
+from flexnet.plan.cluster import Cluster  # noqa: E402
+from flexnet.plan.problem import make_problem  # noqa: E402
+from flexnet.plan.semantics import CORRECTED  # noqa: E402
+from flexnet.plan.strategy import Config, make_strategy  # noqa: E402
+from flexnet.plan.task_graph_builder import build  # noqa: E402
+from flexnet.plan.task_kinds import NOMINAL_COMM  # noqa: E402
 
 Tensors = dict[object, "torch.Tensor"]
+Part = Mapping[int, tuple[int, int]]
+"""Of each axis, into how many pieces it is cut, and which of them a part has."""
 MOST_PARTS = 4
+EXAMPLES = int(os.environ.get("FLEXNET_MODULES", "8"))
+"""Random modules; 200 were tried for each change of what may be cut."""
 
 
 class Program:
@@ -117,13 +132,15 @@ def _put_out(program: Program, base: Base) -> list["torch.Tensor"]:
     return found
 
 
-def _ranges(
-    op: Operator, sizes: tuple[int, ...], split: tuple[int, ...], axis: int, degree: int, j: int
-) -> list[tuple[int, int] | None]:
-    return [(j * n // degree, (j + 1) * n // degree) if k == axis else None for n, k in zip(sizes, split, strict=True)]
+def _ranges(sizes: tuple[int, ...], split: tuple[int, ...], part: Part) -> list[tuple[int, int] | None]:
+    found: list[tuple[int, int] | None] = []
+    for n, k in zip(sizes, split, strict=True):
+        degree, j = part.get(k, (1, 0))
+        found.append((j * n // degree, (j + 1) * n // degree) if degree > 1 else None)
+    return found
 
 
-def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int) -> tuple[object, "torch.Tensor"]:
+def _read(program: Program, op: Operator, i: int, part: Part) -> tuple[object, "torch.Tensor"]:
     """The node of an input, and which of its elements a part reads."""
     source, kind = op.inputs[i], kind_of(op)
     split, reach = kind.input_split(op, i), kind.reach(op, i)
@@ -134,31 +151,28 @@ def _read(program: Program, op: Operator, i: int, axis: int, degree: int, j: int
             torch.arange(n).reshape([-1 if k == a else 1 for k in range(x.ndim)]).expand(x.shape)
             for a, n in enumerate(x.shape)
         ][::-1]
-        ranges = _ranges(op, source.tensor.dims, split, axis, degree, j) if same else [None] * x.ndim
+        ranges = _ranges(source.tensor.dims, split, part) if same else [None] * x.ndim
         return program.input, _region(coordinates, ranges)
     base = program.at[source.op, source.output]
     sizes = program.emitter.operators[source.op].outputs[source.output].dims
+    wide = [1] * len(sizes)
     if source.view is not None:
+        wide = [n // source.tensor.dims[k] if k >= 0 else 1 for n, (k, _) in zip(sizes, source.view, strict=True)]
         split = tuple(split[k] if k >= 0 else -1 for k, _ in source.view)
         reach = tuple(reach[k] if k >= 0 else type(reach[0])() for k, _ in source.view)
-    ranges = []
-    for n, k, window in zip(sizes, split, reach, strict=True):
-        if k != axis:
-            ranges.append(None)
-        elif window == type(window)():
-            ranges.append((j * n // degree, (j + 1) * n // degree))
-        else:
-            piece = op.outputs[0].dims[axis] // degree
+    ranges = _ranges(sizes, split, part)
+    for d, (n, k, window) in enumerate(zip(sizes, split, reach, strict=True)):
+        degree, j = part.get(k, (1, 0))
+        if degree > 1 and window != type(window)():
+            piece = op.outputs[0].dims[k] // degree
             low = j * piece * window.stride - window.padding
             high = ((j + 1) * piece - 1) * window.stride - window.padding + window.size
-            ranges.append((max(low, 0), min(high, n)))
+            ranges[d] = (max(low * wide[d], 0), min(high * wide[d], n)) if wide[d] else None
     return program.made_by[base][:2], _region(_put_out(program, base), ranges)
 
 
-def _held(
-    program: Program, op: Operator, axis: int, degree: int, j: int
-) -> Iterator[tuple[object, "torch.Tensor", bool]]:
-    """Nodes of parameters, which of their elements a part holds, and whether the cut cuts them."""
+def _held(program: Program, op: Operator, part: Part) -> Iterator[tuple[object, "torch.Tensor", bool]]:
+    """Nodes of parameters, which of their elements a part holds, and whether what it adds up cuts them."""
     for i, base in enumerate(program.emitter.weights[op.index]):
         node = program.parameters[base.parameters[0]]
         shape = tuple(program.leaves[node].shape)
@@ -169,19 +183,36 @@ def _held(
             torch.arange(n).reshape([-1 if k == a else 1 for k in range(len(shape))]).expand(shape)
             for a, n in enumerate(shape)
         ][::-1]
-        yield node, _region(at, _ranges(op, op.weights[i].dims, split, axis, degree, j)), axis in split
+        yield node, _region(at, _ranges(op.weights[i].dims, split, part)), _summed(op) in split
 
 
-def check_operator(program: Program, op: Operator) -> int:
-    """Check all cuts along one axis; how many there were."""
-    checked = 0
-    for axis, size in kind_of(op).cut_sizes(op).items():
-        reduction = kind_of(op).axes(op)[axis] is Axis.REDUCTION
-        for degree in divisors(size, MOST_PARTS):
-            if degree > 1 and not (reduction and _hidden(op, axis)):
-                _check_cut(program, op, axis, degree, reduction)
-                checked += 1
-    return checked
+def _summed(op: Operator) -> int:
+    """The number of the axis along which parts put out partial sums."""
+    return op.rank
+
+
+def check_operator(program: Program, op: Operator, seed: int) -> int:
+    """Check all cuts along one axis, and one along any; how many there were."""
+    sizes = kind_of(op).cut_sizes(op)
+    cuts = [{axis: degree} for axis, size in sizes.items() for degree in divisors(size, MOST_PARTS) if degree > 1]
+    cuts.append(dict(enumerate(random_degrees(op, seed))))
+    cuts = [cut for cut in cuts if not (cut.get(_summed(op), 1) > 1 and _hidden(op, _summed(op)))]
+    for cut in cuts:
+        _check_cut(program, op, cut)
+    return len(cuts)
+
+
+def random_degrees(op: Operator, seed: int) -> tuple[int, ...]:
+    """A config of some of those that the search has."""
+    ways = every_degrees(op, n_server=MOST_PARTS, big_gpu=0)
+    return ways[seed % len(ways)]
+
+
+def parts_of(cut: Mapping[int, int]) -> list[Part]:
+    """Of every part, of each axis that is cut how often and which piece is its own; the first axis fastest."""
+    axes = sorted(cut, reverse=True)
+    every = product(*[[(axis, (cut[axis], j)) for j in range(cut[axis])] for axis in axes])
+    return [dict(one) for one in every]
 
 
 def _hidden(op: Operator, axis: int) -> bool:
@@ -192,7 +223,8 @@ def _hidden(op: Operator, axis: int) -> bool:
     )
 
 
-def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction: bool) -> None:
+def _check_cut(program: Program, op: Operator, cut: Mapping[int, int]) -> None:
+    reduction = cut.get(_summed(op), 1) > 1
     base = program.groups[op.index][0 if reduction else -1].exit.outputs[0]  # a fused activation waits for the sum
     whole = program.run(base, {})
     weight_of_loss = torch.rand(whole.shape, dtype=torch.double, generator=torch.Generator().manual_seed(1))
@@ -200,40 +232,35 @@ def _check_cut(program: Program, op: Operator, axis: int, degree: int, reduction
     got: dict[object, torch.Tensor] = {}
     total = torch.zeros_like(whole)
     written = _put_out(program, base)
-    sizes = op.outputs[0].dims
-    for j in range(degree):
+    rank = len(op.outputs[0].dims)
+    for part in parts_of(cut):
         given: Tensors = {}
         inside: dict[object, torch.Tensor] = {}
         for i in range(len(op.inputs)):
-            node, region = _read(program, op, i, axis, degree, j)
+            node, region = _read(program, op, i, part)
             inside[node] = inside.get(node, torch.zeros_like(region)) | region
-        for node, region, is_cut in _held(program, op, axis, degree, j):
-            inside[node] = region if is_cut or not reduction or j == 0 else torch.zeros_like(region)
+        for node, region, is_summed in _held(program, op, part):
+            mine = is_summed or part.get(_summed(op), (1, 0))[1] == 0  # one of the parts that add up has the bias
+            inside[node] = region if mine else torch.zeros_like(region)
         for node, region in inside.items():
             value = program.leaves.get(node)
             value = _value_of(program, node) if value is None else value
             if value.dtype.is_floating_point:
                 other = torch.zeros_like(value) if reduction else torch.full_like(value, 0.7) * torch.rand_like(value)
                 given[node] = torch.where(region, value, other).detach()
-        mine = (
-            torch.ones_like(whole, dtype=torch.bool)
-            if reduction
-            else _region(
-                written, [(j * n // degree, (j + 1) * n // degree) if k == axis else None for k, n in enumerate(sizes)]
-            )
-        )
-        part = program.run(base, given)
-        total = total + torch.where(mine, part, torch.zeros_like(part))
-        for node, grad in _gradients(program, op, base, given, weight_of_loss * mine).items():
+        writes = _region(written, _ranges(op.outputs[0].dims, tuple(range(rank)), part))
+        out = program.run(base, given)
+        total = total + torch.where(writes, out, torch.zeros_like(out))
+        for node, grad in _gradients(program, op, base, given, weight_of_loss * writes).items():
             region = inside.get(node)
             if region is not None and not reduction:
                 outside = grad[~region]
-                assert outside.numel() == 0 or outside.abs().max() < 1e-9, (op.name, axis, degree, "reads more")
+                assert outside.numel() == 0 or outside.abs().max() < 1e-9, (op.name, cut, "reads more")
             kept = grad if region is None else torch.where(region, grad, torch.zeros_like(grad))
             got[node] = got.get(node, torch.zeros_like(kept)) + kept
-    torch.testing.assert_close(total, whole, rtol=1e-5, atol=1e-7, msg=f"{op.name} cut {degree} along {axis}")
+    torch.testing.assert_close(total, whole, rtol=1e-5, atol=1e-7, msg=f"{op.name} cut {cut}")
     for node, grad in want.items():
-        torch.testing.assert_close(got[node], grad, rtol=1e-5, atol=1e-7, msg=f"{op.name}: gradient along {axis}")
+        torch.testing.assert_close(got[node], grad, rtol=1e-5, atol=1e-7, msg=f"{op.name}: gradient, cut {cut}")
 
 
 def _value_of(program: Program, node: object) -> "torch.Tensor":
@@ -244,8 +271,8 @@ def _value_of(program: Program, node: object) -> "torch.Tensor":
 
 def _gradients(program: Program, op: Operator, base: Base, given: Tensors, loss: "torch.Tensor") -> Tensors:
     """Of what an operator reads and holds, the gradients of a weighted sum of what it puts out."""
-    nodes = dict.fromkeys(_read(program, op, i, -2, 1, 0)[0] for i in range(len(op.inputs)))
-    nodes |= dict.fromkeys(node for node, _, _ in _held(program, op, -2, 1, 0))
+    nodes = dict.fromkeys(_read(program, op, i, {})[0] for i in range(len(op.inputs)))
+    nodes |= dict.fromkeys(node for node, _, _ in _held(program, op, {}))
     leaves = {}
     for node in nodes:
         value = given.get(node, program.leaves.get(node))
@@ -260,10 +287,52 @@ def _gradients(program: Program, op: Operator, base: Base, given: Tensors, loss:
     }
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-@given(names=layer_names, embedded=st.booleans())
-def test_parts_make_up_the_whole(names: list[str], embedded: bool) -> None:
+random_modules = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+@random_modules
+@given(names=layer_names, embedded=st.booleans(), seed=st.integers(0, 1000))
+def test_parts_make_up_the_whole(names: list[str], embedded: bool, seed: int) -> None:
     program = Program(*module_of(names, embedded))
-    checked = sum(check_operator(program, op) for op in program.emitter.operators)
+    checked = sum(check_operator(program, op, seed + op.index) for op in program.emitter.operators)
     assert checked > 0
     assert all(prod(op.outputs[0].dims) > 0 for op in program.emitter.operators)
+
+
+@random_modules
+@given(names=layer_names, embedded=st.booleans(), seed=st.integers(0, 1000))
+def test_the_task_graph_sends_what_parts_read(names: list[str], embedded: bool, seed: int) -> None:
+    """All parts on servers of their own: of each part of a producer, the elements that a part reads, and back."""
+    program = Program(*module_of(names, embedded))
+    operators = tuple(program.emitter.operators)
+    graph = own_keys(ModelGraph("random", BATCH, operators, None, ()))
+    degrees = [random_degrees(op, seed + op.index) for op in operators]
+    n_server = sum(prod(one) for one in degrees)
+    servers = iter(range(n_server))
+    configs = [Config(one, tuple(islice(servers, prod(one)))) for one in degrees]
+    problem = make_problem(graph, cost_table(graph, n_server, [[one] for one in degrees]), Cluster(n_server), CORRECTED)
+    tasks = build(problem, make_strategy(problem, configs))
+    tasks.check()
+    sent: Counter[tuple[int, ...]] = Counter()
+    for t in np.flatnonzero(tasks.kind == NOMINAL_COMM):
+        sent[(int(tasks.op[t]), *divmod(int(tasks.place[t]), n_server))] += int(tasks.bytes[t])
+    wanted: Counter[tuple[int, ...]] = Counter()
+    for op, config in zip(operators, configs, strict=True):
+        for i, source in enumerate(op.inputs):
+            if source.op is None:
+                continue
+            put_out = _put_out(program, program.at[source.op, source.output])
+            sizes = operators[source.op].outputs[source.output].dims
+            there = configs[source.op]
+            element = ELEMENT_BYTES[source.tensor.dtype]
+            for j, part in enumerate(parts_of(dict(enumerate(config.degrees)))):
+                _, read = _read(program, op, i, part)
+                for q, sender in enumerate(parts_of(dict(enumerate(there.degrees)))):
+                    held = _region(put_out, _ranges(sizes, tuple(range(len(sizes))), sender))
+                    volume = element * int((read & held).sum())
+                    if volume:
+                        wanted[op.index, there.devices[q], config.devices[j]] += volume
+                        wanted[op.index, config.devices[j], there.devices[q]] += volume
+    assert sent == wanted

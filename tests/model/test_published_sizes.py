@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from published_models import config_of
 
 from flexnet.model.graph import ModelGraph
 from flexnet.model.zoo import MODELS
@@ -51,48 +52,11 @@ def test_variants_of_papers_have_the_published_parameters(model: str, millions: 
     assert built(model, variant="original") == built(model)
 
 
-def config_of(model: str, preset: str) -> tuple[str, str, dict[str, Any]]:
-    """Hugging Face's module and configuration of a preset."""
-    chosen = MODELS[model].presets[preset]
-    sizes: dict[str, Any] = {
-        name: getattr(chosen, ours)
-        for name, ours in {
-            "vocab_size": "vocabulary_size",
-            "hidden_size": "hidden_size",
-            "intermediate_size": "intermediate_size",
-            "num_hidden_layers": "num_layers",
-            "num_attention_heads": "num_heads",
-            "num_key_value_heads": "num_kv_heads",
-            "num_local_experts": "num_experts",
-            "image_size": "image_size",
-            "patch_size": "patch_size",
-        }.items()
-        if hasattr(chosen, ours)
-    }
-    width = sizes["hidden_size"]
-    if model == "gpt":
-        more = {"n_positions": chosen.positions, "n_embd": width, "n_layer": chosen.num_layers}
-        return "GPT2Config", "GPT2LMHeadModel", {**more, "n_head": chosen.num_heads}
-    if model == "t5":
-        more = {"d_model": width, "d_ff": chosen.intermediate_size, "d_kv": chosen.head_size}
-        return (
-            "T5Config",
-            "T5ForConditionalGeneration",
-            {**more, "num_layers": chosen.num_layers, "num_heads": chosen.num_heads},
-        )
-    if model == "vit":
-        return "ViTConfig", "ViTForImageClassification", {**sizes, "intermediate_size": 4 * width, "num_labels": 1000}
-    if model == "bert":
-        return "BertConfig", "BertForMaskedLM", {**sizes, "intermediate_size": 4 * width}
-    title = model.capitalize()
-    return f"{title}Config", f"{title}ForCausalLM", sizes
-
-
 @pytest.mark.parametrize(("model", "preset"), PUBLISHED)
 def test_weights_are_those_of_the_module(model: str, preset: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    config, module, sizes = config_of(model, preset)
+    config, module, sizes = config_of(model, MODELS[model].presets[preset])
     with torch.device("meta"):
         twin = getattr(transformers, module)(getattr(transformers, config)(**sizes))
     twin.tie_weights()
