@@ -27,7 +27,7 @@ graph = from_torch(model, [torch.empty(4096, 256)], name="experts")
 for op in graph.operators:
     print(f"{op.name:<22} {op.equation:<18} {op.outputs[0].shape}")
 
-table = roofline_table(graph, "a100", n_server=32)
+table = roofline_table(graph, "a100", n_server=32, every=True)
 problem = make_problem(graph, table, Cluster(32, degree=4), CORRECTED)
-found = find_plan(problem, Settings("topoopt", budget=60, seed=0))
+found = find_plan(problem, Settings("topoopt", budget=1500, seed=0))
 print(f"data parallel {found.start_seconds * 1e3:.2f} ms, best {found.seconds * 1e3:.2f} ms")

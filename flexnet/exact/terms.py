@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.exact.kernels import pair_bytes
-from flexnet.exact.tables import CostTables
+from flexnet.exact.tables import CostTables, Shared
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
 
@@ -60,6 +60,8 @@ class Terms:
     def tables(self, per_byte: float, *, reduce: float = 1.0, move: float = 1.0) -> CostTables:
         """Seconds: compute, plus shares of the time that all-reduces and transfers would take alone.
 
+        Equal tables are one array, so that of equal layers of a model one is solved (`flexnet.exact.solver`).
+
         Parameters
         ----------
         per_byte : float
@@ -68,8 +70,9 @@ class Terms:
             Shares of communication that compute does not hide.
         """
         pairs = zip(self.compute, self.reduced, strict=True)
-        vertices = tuple(compute + reduce * per_byte * reduced for compute, reduced in pairs)
-        return CostTables(vertices, {ends: move * per_byte * table for ends, table in self.moved.items()})
+        one = Shared()
+        vertices = tuple(one(compute + reduce * per_byte * reduced) for compute, reduced in pairs)
+        return CostTables(vertices, {ends: one(move * per_byte * table) for ends, table in self.moved.items()})
 
 
 def measured_terms(problem: Problem, *, strided: bool) -> Terms:

@@ -40,8 +40,8 @@ def reduction(reader: Reader, call: Call) -> Result:
         elif kept:
             sizes[rank + k] = 1
             letters.append(rank + k)
-    if is_of_samples(reader, call, axes):
-        batch = batch_axis(value)
+    batch = batch_axis(value)
+    if batch is not None and is_of_samples(reader, call, axes):
         read = [k if k == batch or k not in axes else None for k in range(rank)]
         return of_samples(reader, call, [(value, read)], {**sizes, batch: value.shape[batch]}, letters)
     made = reader.recorder.record(

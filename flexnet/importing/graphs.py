@@ -134,4 +134,6 @@ def graph_of(
     n_parameter = sum(elements.values())
     most = max(elements, key=lambda one: elements[one], default="")
     idle = n_parameter - graph.n_parameter
-    return Imported(replace(graph, idle=idle, dtype=most if most in _NARROW else None), MappingProxyType(works), n_parameter)
+    return Imported(
+        replace(graph, idle=idle, dtype=most if most in _NARROW else None), MappingProxyType(works), n_parameter
+    )

@@ -15,6 +15,7 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.profiler.activations import ACTIVATIONS
 from flexnet.profiler.expert_operators import EXPERT_OPERATORS
+from flexnet.profiler.imported_operators import IMPORTED_OPERATORS, departure
 from flexnet.profiler.sequence_operators import SEQUENCE_OPERATORS
 
 __all__ = ["Work", "check_runs", "make_work"]
@@ -108,10 +109,9 @@ def make_work(op: Operator, *, device: str, dtype: torch.dtype, table_rows: int 
     table_rows : int, optional
         Rows of an embedding's table, if not all of them: looked up just as randomly.
     """
-    note = ""
+    note, rows = departure(op), None
     if op.kind == OpType.EMBEDDING and table_rows is not None and table_rows < op.weights[0].dims[1]:
-        note = f"table of {table_rows} rows in place of {op.weights[0].dims[1]}"
-    rows = table_rows if note else None
+        note, rows = f"table of {table_rows} rows in place of {op.weights[0].dims[1]}", table_rows
     inputs = [_input(op, i, device, dtype, rows) for i in range(len(op.inputs))]
     weights = [_normal(shape, device, dtype, scale) for shape, scale in _weight_shapes(op, rows)]
     return Work(lambda xs, ws: _COMPUTE[op.kind](op, xs, ws), inputs, weights, note)
@@ -267,6 +267,7 @@ _COMPUTE: Mapping[int, Callable[[Operator, Tensors, Tensors], Tensors]] = Mappin
         OpType.BATCH_MATMUL: lambda op, xs, ws: (torch.matmul(xs[0], xs[1]),),
         OpType.CACHE: lambda op, xs, ws: (xs[0].clone(),),
         **EXPERT_OPERATORS,
+        **IMPORTED_OPERATORS,
         **SEQUENCE_OPERATORS,
         **dict.fromkeys(ACTIVATIONS, _unary),
         **dict.fromkeys(_BINARY, _binary),

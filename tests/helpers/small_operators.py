@@ -28,6 +28,22 @@ OTHERS = [
     plain(OpType.REVERSE, [(6, 2)], [(6, 2)], axis=0),
     plain(OpType.TRANSPOSE, [(3, 5, 2)], [(5, 3, 2)]),
 ]
+IMPORTED = [
+    built(lambda b: b.add(OpType.FUSION, b.input(4, 6), b.input(4, 6), equation="abc,a..->acb", outputs=[(4, 6, 4)])),
+    built(
+        lambda b: b.add(OpType.FUSION, b.input(6), equation="ab->ab", outputs=[(4, 6), (4, 2)], dtypes=["float"] * 2)
+    ),
+    *(
+        built(lambda b, form=form: b.add(OpType.CONVOLUTION, b.input(*form[0]), bias=False, **form[1]), 2)
+        for form in (
+            ((4, 9), {"shape": (2, 6, 5), "weight": (6, 2, 3), "groups": 2, "transposed": False}),
+            ((4, 9, 9), {"shape": (2, 6, 5, 5), "weight": (6, 4, 3, 3), "groups": 1, "transposed": False}),
+            ((4, 5, 5, 5), {"shape": (2, 6, 5, 5, 5), "weight": (6, 4, 3, 3, 3), "groups": 1, "transposed": False}),
+            ((4, 5, 5), {"shape": (2, 6, 10, 10), "weight": (4, 6, 2, 2), "groups": 1, "transposed": True}),
+            ((4, 5), {"shape": (2, 6, 11), "weight": (4, 3, 3), "groups": 2, "transposed": True}),
+        )
+    ),
+]
 
 
 def small_operators():
@@ -59,4 +75,6 @@ def small_operators():
     yield built(lambda b: b.dispatch(b.input(6, 5), b.input(6, 2, dtype="int64"), 4, capacity=0.5))
     yield from (SAMPLES[kind] for kind in (*SEQUENCE, OpType.EINSUM, OpType.LAYER_NORM, OpType.REDUCE_MEAN))
     yield SAMPLES[OpType.SOFTMAX_CROSS_ENTROPY]
+    yield from (SAMPLES[kind] for kind in (OpType.FUSION, OpType.CONVOLUTION, OpType.GROUPED_LINEAR))
+    yield from IMPORTED
     yield from OTHERS

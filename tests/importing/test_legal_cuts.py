@@ -40,7 +40,7 @@ Tensors = dict[object, "torch.Tensor"]
 Part = Mapping[int, tuple[int, int]]
 """Of each axis, into how many pieces it is cut, and which of them a part has."""
 MOST_PARTS = 4
-EXAMPLES = int(os.environ.get("FLEXNET_MODULES", "8"))
+EXAMPLES = int(os.environ.get("FLEXNET_MODULES", "25"))
 """Random modules; 200 were tried for each change of what may be cut."""
 
 

@@ -34,13 +34,18 @@ class Flag(click.Option):
         Told by the help text, not by click.
     help : str
         May hold ``{names}``, for those the flag's type knows when help is asked for.
+    is_list : bool
+        Its value is a list joined by commas; given several times, it is all of them.
     """
 
-    def __init__(self, spellings: Iterable[str], *, default: Any = None, **attributes: Any) -> None:
+    def __init__(
+        self, spellings: Iterable[str], *, default: Any = None, is_list: bool = False, **attributes: Any
+    ) -> None:
         if not attributes.get("is_flag"):
             attributes["multiple"] = True  # so that a second value is seen
         super().__init__(tuple(spellings), **attributes)
         self.standard = default
+        self.is_list = is_list
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         """The value as the flag's type, or the default."""
@@ -53,6 +58,8 @@ class Flag(click.Option):
         for text in texts:
             if is_flag(text):
                 raise FlexNetError(f"{self.opts[0]} needs a value")
+        if self.is_list:
+            texts = (",".join(texts),)
         if len(texts) > 1:
             raise FlexNetError(f'{self.opts[0]} is given twice, as "{texts[0]}" and as "{texts[1]}"; give it once')
         given_flags(ctx)[self.opts[0]] = texts[0]

@@ -21,6 +21,7 @@ IMPORT_FLAGS = [
         ["inputs", "--input"],
         metavar="NAME:TYPE:SIZES[,...]",
         help="inputs by name, as tokens:int64:8x2048, or image:float32:64x3x224x224; several joined by commas",
+        is_list=True,
     ),
     Flag(
         ["batch_dim", "--batch-dim"],
