@@ -1,7 +1,7 @@
 """What the report of a run tells, as plain values: everything that is drawn or written on the page comes from here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,13 @@ from flexnet.search.history import History
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.protocol import TCP
 
-__all__ = ["OperatorRow", "RunValues", "ServerClass", "run_values", "servers_text"]
+__all__ = ["OperatorRow", "RunValues", "ServerClass", "folded", "run_values", "servers_text"]
 
 Floats = npt.NDArray[np.float64]
 
 MOST_CLASSES = 8
 MOST_CELLS = 64  # of a heat map, each way
+MOST_FOLDED = 64  # rows that are looked for again
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,10 @@ class ServerClass:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """Operators that follow each other and are cut and placed alike; ``each``: whole, on one of the servers each."""
+    """Operators that follow each other and are cut and placed alike; ``each``: whole, on one of the servers each.
+
+    Of rows that come again and again, as those of equal layers do, the first are kept, with how many ``times``.
+    """
 
     names: tuple[str, ...]
     kind: str
@@ -41,6 +45,12 @@ class OperatorRow:
     servers: tuple[int, ...]
     changed: bool
     each: bool = False
+    times: int = 1
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What rows that come again have in common."""
+        return (len(self.names), self.kind, self.cut, self.servers, self.changed, self.each)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +170,31 @@ def _rows(run: Run, changed: set[str]) -> tuple[OperatorRow, ...]:
             rows[-1] = joined
         else:
             rows.append(row)
-    return tuple(rows)
+    return tuple(folded(rows))
+
+
+def folded(rows: Sequence[OperatorRow]) -> list[OperatorRow]:
+    """Rows without those that come again, as of equal layers; of what may begin at a row, that which saves most.
+
+    >>> row = OperatorRow(("x",), "LINEAR", "", (0,), False)
+    >>> other = replace(row, kind="ADD")
+    >>> [(one.kind, one.times) for one in folded([row, other, row, other, row])]
+    [('LINEAR', 2), ('ADD', 2), ('LINEAR', 1)]
+    """
+    alike = [row.alike for row in rows]
+    found: list[OperatorRow] = []
+    at = 0
+    while at < len(rows):
+        best, times = 1, 1
+        for length in range(1, min(MOST_FOLDED, (len(rows) - at) // 2) + 1):
+            count = 1
+            while alike[at + count * length : at + (count + 1) * length] == alike[at : at + length]:
+                count += 1
+            if length * (count - 1) > best * (times - 1):
+                best, times = length, count
+        found += [replace(row, times=times) for row in rows[at : at + best]]
+        at += best * times
+    return found
 
 
 def _joined(before: OperatorRow, row: OperatorRow) -> OperatorRow | None:

@@ -15,6 +15,16 @@ def make_model():
 
 def make_number():
     return 3
+
+class Trained(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line, self.last = torch.nn.Conv1d(4, 8, 3, stride=2), torch.nn.Linear(8, 5)
+
+    def forward(self, x, labels):
+        y = self.line(x)
+        y = (y * y.sigmoid() + y.roll(1, -1)).mean(-1)
+        return torch.nn.functional.cross_entropy(self.last(y), labels)
 """
 
 
@@ -36,6 +46,19 @@ def test_a_module_becomes_a_file_that_profiles_and_searches_take(tmp_path):
     words = ("profile", "net.json", "--device", "analytic", "--nsimnode", "4", "-o", "costs.json")
     assert _run(tmp_path, *words).returncode == 0
     assert orjson.loads((tmp_path / "costs.json").read_bytes())
+
+
+def test_a_module_with_its_loss_is_measured_and_searched(tmp_path):
+    inputs = ("--input", "x:float32:64x4x33", "--input", "labels:int64:64")
+    assert _run(tmp_path, "import", "own_net:Trained", *inputs, "-o", "net.json").returncode == 0
+    kinds = [entry["kind"] for entry in orjson.loads((tmp_path / "net.json").read_bytes())["operators"]]
+    assert kinds == ["CONVOLUTION", "FUSION", "LINEAR", "SOFTMAX_CROSS_ENTROPY"]
+    measured = _run(tmp_path, *"profile net.json --device cpu --nsimnode 2 --time-cap 0.001 -o costs.json".split())
+    assert measured.returncode == 0, measured.stderr
+    words = "search net.json --mfile costs.json --nsimnode 2 --topology fc --search-budget 5 --no-report -o run".split()
+    found = _run(tmp_path, *words)
+    assert found.returncode == 0, found.stderr
+    assert orjson.loads((tmp_path / "run" / "run.json").read_bytes())["status"] == "finished"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from published_models import config_of  # noqa: E402
 from flexnet import CORRECTED, Cluster, Settings, find_plan, from_torch, make_problem, roofline_table  # noqa: E402
 from flexnet.model.zoo import MODELS  # noqa: E402
 
+pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
+
 BATCH, N_SERVER = 64, 8
 SMALL = {"hidden_size": 1024, "intermediate_size": 3584, "vocabulary_size": 8192, "sequence_length": 256}
 TWINS = {

@@ -11,7 +11,7 @@ NEW = "not data parallel"
 
 
 def strategy_section(values: RunValues) -> Section:
-    """Operators in model order, those that follow each other and are alike as one row."""
+    """Operators in model order, those that follow each other and are alike as one row, and equal layers as one."""
     n, changed = values.n_operator, values.n_changed
     lead = (
         f"All {n} operators are as in data parallelism."
@@ -29,6 +29,8 @@ def strategy_section(values: RunValues) -> Section:
 
 def _row(row: OperatorRow) -> Row:
     names = row.names[0] if len(row.names) == 1 else f"{len(row.names)} from {row.names[0]} to {row.names[-1]}"
+    if row.times > 1:
+        names += f", {row.times} times"
     cut = row.cut or ("by samples" if len(row.servers) > 1 else "whole")
     kinds = row.kind.lower().replace("_", " ")
     if row.each:
