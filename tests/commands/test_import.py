@@ -53,9 +53,26 @@ def test_a_module_with_its_loss_is_measured_and_searched(tmp_path):
     assert _run(tmp_path, "import", "own_net:Trained", *inputs, "-o", "net.json").returncode == 0
     kinds = [entry["kind"] for entry in orjson.loads((tmp_path / "net.json").read_bytes())["operators"]]
     assert kinds == ["CONVOLUTION", "FUSION", "LINEAR", "SOFTMAX_CROSS_ENTROPY"]
-    measured = _run(tmp_path, *"profile net.json --device cpu --nsimnode 2 --time-cap 0.001 -o costs.json".split())
+    measured = _run(
+        tmp_path,
+        *["profile", "net.json", "--device", "cpu", "--nsimnode", "2", "--time-cap", "0.001", "-o", "costs.json"],
+    )
     assert measured.returncode == 0, measured.stderr
-    words = "search net.json --mfile costs.json --nsimnode 2 --topology fc --search-budget 5 --no-report -o run".split()
+    words = [
+        "search",
+        "net.json",
+        "--mfile",
+        "costs.json",
+        "--nsimnode",
+        "2",
+        "--topology",
+        "fc",
+        "--search-budget",
+        "5",
+        "--no-report",
+        "-o",
+        "run",
+    ]
     found = _run(tmp_path, *words)
     assert found.returncode == 0, found.stderr
     assert orjson.loads((tmp_path / "run" / "run.json").read_bytes())["status"] == "finished"
