@@ -48,8 +48,7 @@ def run(
     """
     settings = ready.settings
     if settings.jobs == 1:
-        seconds = ready.searching_s
-        return drive(ready.search, ready.rng, state, settings.budget, seconds=seconds, observe=observe, stop=stop)
+        return drive(ready.search, ready.rng, state, settings.budget, seconds=settings.time, observe=observe, stop=stop)
     if not isinstance(ready.search, Portfolio):
         raise FlexNetError(f"method mcmc is one chain; it cannot be searched by {settings.jobs} jobs")
     if "fork" not in multiprocessing.get_all_start_methods():
@@ -75,7 +74,7 @@ def _side_by_side(
 ) -> Outcome:
     settings, n = ready.settings, ready.settings.jobs
     total = float("inf") if settings.budget is None else settings.budget + 1
-    limit = float("inf") if ready.searching_s is None else ready.searching_s
+    limit = float("inf") if settings.time is None else settings.time
     unlimited = settings.budget is None and settings.time is None
     began = time.perf_counter()
     chains = state.chains or _begin(ready, state, n)

@@ -100,9 +100,18 @@ class Portfolio:
             state = replace(state, current=entrant, network=entrant.network)
         current = state.current
         limit = current.seconds * (1.0 - self._temperature(schedule) * float(np.log(1.0 - rng.random())))
-        plan, rebuilt, which = self.changed(rng, current, schedule.credit, limit)
-        tried = self.moves.moves[which][0].name if which >= 0 else REWIRE
-        accepted, improved = plan is not current and plan.seconds <= limit, False
+        which, plan, rebuilt, tried = -1, current, False, REWIRE
+        accepted = improved = False
+        if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
+            plan = self._rewired(rng, self.networks, current, limit)
+            rebuilt = plan is not current
+        else:
+            which, strategy = self._propose(rng, current.strategy, schedule.credit)
+            tried = self.moves.moves[which][0].name
+            if strategy is not None:
+                plan, rebuilt = self._price(rng, strategy, current, limit)
+        if plan is not current:
+            accepted = plan.seconds <= limit
         if accepted:
             state, improved = self._take(state, plan)
             assert schedule.slot_best is not None
@@ -148,36 +157,6 @@ class Portfolio:
         return state, Info(
             plan.seconds, exact, False, improved, self.networks is not None, START, ((origin, plan.seconds),)
         )
-
-    def changed(
-        self, rng: np.random.Generator, current: Candidate, credit: tuple[float, ...], limit: float
-    ) -> tuple[Candidate, bool, int]:
-        """A plan next to ``current``, or that itself if there is none.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        current : Candidate
-        credit : tuple of float
-            Of every move, what it has brought.
-        limit : float
-            Seconds; of a plan that takes longer, the time may be too short.
-
-        Returns
-        -------
-        plan : Candidate
-        rebuilt : bool
-            Whether it has a network of its own.
-        which : int
-            The move that made it; -1 if the network alone was changed.
-        """
-        if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
-            plan = self._rewired(rng, self.networks, current, limit)
-            return plan, plan is not current, -1
-        which, strategy = self._propose(rng, current.strategy, credit)
-        if strategy is None:
-            return current, False, which
-        return *self._price(rng, strategy, current, limit), which
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]

@@ -1,6 +1,5 @@
 """A search that is ready to run, and what comes of it: the best plans at full resolution, and the bound."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -16,7 +15,6 @@ from flexnet.search.driver import Outcome
 from flexnet.search.found import Found
 from flexnet.search.networks import other_draw
 from flexnet.search.plan import Plan
-from flexnet.search.polish import SHARE, polish
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.pricing import Pricer
 from flexnet.search.settings import Settings
@@ -34,7 +32,6 @@ OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 FINAL_HOPS = 40_000_000
 NEARLY = 1.05  # times the best by the search's prices: proposals may be off by so much
 GLANCED_HOPS = 5_000_000
-POLISHED_HOPS = 60_000_000  # of the start: with more, too few plans could be followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +63,6 @@ class Prepared:
     start: Plan
     start_name: str
     family: TopologyFamily
-
-    @property
-    def searching_s(self) -> float | None:
-        """Seconds that proposals may be made, None for no limit: some are left to `polish` what was found."""
-        share = SHARE if self._polishes else 0.0
-        return None if self.settings.time is None else (1 - share) * self.settings.time
-
-    @property
-    def _polishes(self) -> bool:
-        """Whether there is a time limit, packets are what plans are judged by, and they are soon followed."""
-        pricer, first = self.search.pricer, self.state.current
-        return (
-            self.settings.time is not None
-            and isinstance(self.search, Portfolio)
-            and pricer.second_look
-            and pricer.protocol.by_packet
-            and pricer.exact_work(first.strategy, first.network) <= POLISHED_HOPS
-        )
 
     def timeline(self, candidate: Candidate) -> Timeline:
         """A candidate's times at full resolution."""
@@ -134,34 +113,27 @@ class Prepared:
         bound : Bound, optional
             What is proven already; None to prove it, if nobody waits for the end.
         """
-        polished: list[tuple[Candidate, Timeline]] = []
         if not outcome.interrupted:
             try:
-                return self._found(outcome, earlier_s, bound, polished)
+                return self._found(outcome, earlier_s, bound)
             except GivenUp:
                 outcome = replace(outcome, interrupted=True)
         with undisturbed():
-            return self._found(outcome, earlier_s, bound, polished)
+            return self._found(outcome, earlier_s, bound)
 
-    def _found(
-        self, outcome: Outcome, earlier_s: float, bound: Bound | None, polished: list[tuple[Candidate, Timeline]]
-    ) -> Found:
-        began = time.perf_counter()
+    def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
         first, pricer = self.state.current, self.search.pricer
         finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else FINAL_HOPS)
         start = self.start
-        as_searched = outcome.interrupted and not polished and not is_soon_exact(pricer, finalists[0])
+        as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
         if as_searched:
-            polished = [(finalists[0], self._rough(finalists[0]))]
+            timelines = [self._rough(finalists[0])]
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
-        elif not polished:
+        else:
             deferred = [] if outcome.interrupted or is_soon_exact(pricer, first) else [first]
             timelines = self._timelines([*deferred, *finalists])
             start = replace(self.start, timeline=timelines.pop(0)) if deferred else self.start
-            polished += zip(finalists, timelines, strict=True)
-            if not outcome.interrupted:
-                self._polish(outcome, polished, began)
-        best, timeline = choose([(first, start.timeline), *polished])
+        best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         if not interrupted:
@@ -186,15 +158,6 @@ class Prepared:
             draws=draws,
             as_searched=as_searched,
         )
-
-    def _polish(self, outcome: Outcome, plans: list[tuple[Candidate, Timeline]], began: float) -> None:
-        """Use the time that is left, no more of it than the search has used in proportion."""
-        schedule = outcome.state.schedule
-        if not self._polishes or schedule is None or not isinstance(self.search, Portfolio):
-            return
-        assert self.settings.time is not None
-        left = min(self.settings.time - outcome.elapsed, outcome.elapsed * SHARE / (1 - SHARE))
-        polish(self.search, self.rng, plans, schedule.credit, self._timelines, began + left)
 
     def bound(self) -> Bound | None:
         """What no plan can beat, unless the original's semantics do not tell."""
