@@ -11,6 +11,9 @@ from flexnet.errors import counted
 
 __all__ = ["plot"]
 
+ESTIMATED = "\ntimes are estimated, not measured"
+_OF_TIMES = ("gap", "dollar_seconds")
+
 
 def _plot(words: tuple[str, ...], **values: Any) -> int:
     """Draws what a sweep found: time against bandwidth, degree or servers, distributions, speed-ups, costs.
@@ -33,7 +36,10 @@ def _plot(words: tuple[str, ...], **values: Any) -> int:
     if request.base:
         panels = [speedups(panel, request.base) for panel in panels]
     suffix = request.output.suffix.lower()
-    picture = draw(request.kind, panels, request.x, request.y, title=request.title, log=request.log, suffix=suffix)
+    of_times = any(axis.endswith("_ms") or axis in _OF_TIMES for axis in (request.x, request.y))
+    estimated = of_times and any(row.get("times") == "estimated" for row in rows)
+    title = f"{request.title}{ESTIMATED if estimated else ''}"
+    picture = draw(request.kind, panels, request.x, request.y, title=title, log=request.log, suffix=suffix)
     write_atomically(request.output, picture)
     say(f"wrote {request.output}: {counted(len(rows), 'row')} in {counted(len(panels), 'panel')}")
     return 0

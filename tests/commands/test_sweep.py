@@ -107,6 +107,9 @@ def test_searches_and_their_inputs(run, written, tmp_path) -> None:
     assert rows[1]["dollars"] <= first["dollars"]
     status, out, _ = run("plot", "out", "--kind", "speedup", "--base", "fattree", "-o", "speedup.png")
     assert status == 0 and (tmp_path / "speedup.png").stat().st_size > 1000
+    for y, is_said in (("iteration_ms", True), ("dollars", False)):
+        assert run("plot", "out", "--x", "topology", "--y", y, "-o", f"{y}.svg")[0] == 0
+        assert ("times are estimated" in (tmp_path / f"{y}.svg").read_text()) == is_said
     # Another budget is another point; what was done stays.
     status, out, _ = run(
         "sweep", written(SEARCHES.replace("[2]\nsame", "[2, 3]\nsame")), "-o", "out", "--list", "points"

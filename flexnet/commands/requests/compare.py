@@ -26,7 +26,7 @@ _GBPS = 100.0
 
 _OF_SEARCH = (
     *("batch_size", "nsimnode", "big_gpu", "node_degree", "network_latency", "inter_gpu_bandwidth", "mfile", "gpu"),
-    *("cuts", "gpu_memory", "optimizer", "search_budget", "time", "jobs", "seed"),
+    *("dtype", "cuts", "gpu_memory", "optimizer", "search_budget", "time", "jobs", "seed"),
 )
 _OF_FAMILIES = ("servers_per_leaf", "oversubscription", "ports")
 _OWN_WORDS = ("--nsimnode", "--node-degree", "--seed", "--search-budget", "--time")  # said for every network anew
