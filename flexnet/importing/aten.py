@@ -147,16 +147,17 @@ class Reader:
                 return
         written = [value for value in (whole, result) if value.base.role is not Role.CONSTANT]
         if written:
-            env[root] = self._overwritten(call, whole, result, old)
+            env[root] = self._overwritten(call, whole, result, old, _kept_axes(node, len(whole.shape)))
 
-    def _overwritten(self, call: Call, whole: Value, part: Value, old: Value) -> Value:
-        """A tensor of which a part along some axes is another."""
-        same = len(part.shape) == len(whole.shape)
-        shared = {k for k, n in enumerate(whole.shape) if same and part.shape[k] == n}
+    def _overwritten(self, call: Call, whole: Value, part: Value, old: Value, axes: Sequence[int]) -> Value:
+        """A tensor of which a part along some axes is another, whose dimensions are ``axes`` of it."""
+        same = len(part.shape) == len(axes)
+        shared = {k for k, n in zip(axes, part.shape, strict=True) if whole.shape[k] == n} if same else set()
         sizes = dict(enumerate(whole.shape))
+        places = ((whole, range(len(whole.shape))), (part, axes if same else [-1] * len(part.shape)))
         uses = [
-            (value, [k if k in shared else None for k in range(len(value.shape))])
-            for value in (whole, part)
+            (value, [k if k in shared else None for k in at])
+            for value, at in places
             if value.base.role is not Role.CONSTANT
         ]
         private = frozenset(set(sizes) - shared)
@@ -290,6 +291,12 @@ _TORCH = {
 def _alias(roots: dict[Node, Node], node: Node, source: Any) -> None:
     if isinstance(source, Node):
         roots[node] = roots.get(source, source)
+
+
+def _kept_axes(node: Node, rank: int) -> list[int]:
+    """The axes of a tensor that a view of it has: all but the one of which it picks an index."""
+    picked = node.args[1] if getattr(node.target, "__name__", "") == "select.int" else None
+    return [k for k in range(rank) if not isinstance(picked, int) or k != picked % rank]
 
 
 def _may_alias(target: Any) -> bool:

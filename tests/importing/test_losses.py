@@ -77,6 +77,28 @@ def test_sums_over_samples_of_what_is_not_trained_stay():
     assert graph.operators[-1].equation == "..,ab->ab"
 
 
+def test_labels_that_are_shifted_by_writing_to_places_are_cut_as_samples_are():
+    """As decoders make their inputs of labels."""
+
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.last = nn.Embedding(CLASSES, 16), nn.Linear(16, CLASSES)
+
+        def forward(self, labels):
+            tokens = labels.new_zeros(labels.shape)
+            tokens[:, 1:] = labels[:, :-1].clone()
+            tokens[:, 0] = 1
+            tokens.masked_fill_(tokens == -100, 0)
+            return F.cross_entropy(self.last(self.table(tokens)).flatten(0, 1), labels.flatten())
+
+    with torch.device("meta"):
+        graph = from_torch(Shifted(), [torch.zeros(BATCH, 6, dtype=torch.long)])
+    assert graph.operators[-1].kind == OpType.SOFTMAX_CROSS_ENTROPY
+    for op in graph.operators:
+        assert kind_of(op).cut_sizes(op)[len(op.outputs[0].dims) - 1] == BATCH
+
+
 @pytest.mark.parametrize(("dtype", "named"), [("bfloat16", "bf16"), ("float16", "fp16"), ("float32", None)])
 def test_arithmetic_is_that_of_the_parameters(dtype, named):
     with torch.device("meta"):
