@@ -83,7 +83,7 @@ LAYERS: dict[str, Callable[[], object]] = {
     "gate": lambda: Shuffle(lambda x: nn.functional.silu(x) * x.flip(1)),
     "merge": lambda: Shuffle(lambda x: torch.tanh(x.reshape(BATCH * STEPS, WIDTH)).reshape(BATCH, STEPS, WIDTH)),
     "uneven": lambda: Shuffle(lambda x: torch.sin(x.reshape(BATCH, WIDTH, STEPS)).transpose(1, 2)),
-    "heads": lambda: Shuffle(lambda x: x.unflatten(-1, (HEADS, -1)).transpose(1, 2).exp().transpose(1, 2).flatten(2)),
+    "heads": lambda: Shuffle(lambda x: x.unflatten(-1, (HEADS, -1)).transpose(1, 2).sin().transpose(1, 2).flatten(2)),
     "mix": lambda: Shuffle(lambda x: x + x.mean(1, keepdim=True).expand_as(x).sigmoid()),
     "concat": lambda: Shuffle(lambda x: torch.cat([x[:, 2:], x[:, :2].relu()], 1)),
     "softmax": lambda: Shuffle(lambda x: x.softmax(1) * x.softmax(-1)),

@@ -1,6 +1,7 @@
 """Convolutions over any number of dimensions, dilated or transposed."""
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
@@ -65,7 +66,8 @@ class Convolution(OperatorKind):
         """Groups stay whole."""
         sizes = super().cut_sizes(op)
         groups = op.attrs["groups"]
-        return {**sizes, op.rank - 2: groups if groups > 1 else sizes[op.rank - 2]}
+        channels = op.rank - 2
+        return {**sizes, channels: gcd(sizes[channels], groups) if groups > 1 else sizes[channels]}
 
     def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
         """A part of the channels reads all input channels, or those of its groups."""

@@ -42,4 +42,4 @@ class Rope(OperatorKind):
     def cut_sizes(self, op: Operator) -> Mapping[int, int]:
         """A head stays whole."""
         sizes = super().cut_sizes(op)
-        return {**sizes, 0: gcd(*(source.tensor.dims[0] // op.attrs["head"] for source in op.inputs))}
+        return {**sizes, 0: gcd(sizes[0], *(source.tensor.dims[0] // op.attrs["head"] for source in op.inputs))}
