@@ -14,6 +14,7 @@ from flexnet.simulate.kernels.fair import simulate_fair
 from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Links, Queues, Rings
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.rings import ring_sizes
+from flexnet.simulate.kernels.windows import LENGTHS
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
 
@@ -116,12 +117,11 @@ class FairLinks(LinkModel):
         most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
         rings = 2 if by_server else most
         n_flow = len(tasks.kind) + n_group * rings
-        n_path = len(network.route_ptr) - 1
-        n_class = n_ring + min(len(tasks.kind), n_path)
+        n_path, lengths = len(network.route_ptr) - 1, LENGTHS if self.protocol.by_window else 1
+        n_class = n_ring * lengths + min(len(tasks.kind), n_path * lengths)
+        n_place = (n_inc + len(network.route)) * lengths
         n_link = len(network.bandwidth)
-        work = self._reserve(
-            (len(tasks.kind), n_group, n_flow, n_class, n_inc + len(network.route), n_link, network.n_server, n_path)
-        )
+        work = self._reserve((len(tasks.kind), n_group, n_flow, n_class, n_place, n_link, network.n_server, n_path))
         protocol = self.protocol
         seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
         check()
@@ -158,6 +158,7 @@ class FairLinks(LinkModel):
                     hops=np.zeros(n_class, np.int64),
                     extra_latency=np.zeros(n_class),
                     weight=np.zeros(n_class),
+                    length=np.full(n_class, -1, np.int64),
                     n_flow=np.zeros(n_class, np.int64),
                     rate=np.zeros(n_class),
                     served=np.zeros(n_class),
@@ -172,7 +173,7 @@ class FairLinks(LinkModel):
                     open=np.zeros(n_class, np.int64),
                     owner=np.zeros(inc, np.int32),
                     after=np.zeros(inc, np.int32),
-                    of_path=np.zeros(path, np.int32),
+                    of_path=np.zeros(path * LENGTHS, np.int32),
                 ),
                 flows=Flows(
                     n=np.zeros(1, np.int64),

@@ -1,7 +1,7 @@
 """What a transport protocol adds to fluid flows: named parameters, and presets of them.
 
 Nothing here is fitted: values are settings of FlexNetPacket, read in its source or measured on graphs made for it
-(docs/replay.md), but for `Protocol.ring_weight`, which is a ratio of two of them.
+(docs/replay.md).  What `Protocol.by_window` stands for is told in `flexnet.simulate.kernels.windows`.
 """
 
 from typing import NamedTuple
@@ -20,10 +20,8 @@ class Protocol(NamedTuple):
         in every round of a ring too.  0 for a fluid.
     round_trips : float
         One-way trips before the last byte arrives: 2 where a SYN crosses before the data, 1 for a bare wire.
-    ring_weight : float
-        For fluid flows: share of a link an edge of a ring all-reduce gets beside a transfer.  A ring opens fresh
-        connections every round, which start with `first_window`; a transfer's window has by then been marked down to
-        about `mark_packets` in the queue.  Shares of a queue are as windows: 100 / 50 = 2.
+    by_window : bool
+        For fluid flows: shares of a link are as DCTCP's windows (`flexnet.simulate.kernels.windows`), not equal.
     small_packet_bytes : float
         An all-reduce of at most 2 (g-1) times this over g servers runs in one round, which from g times this on
         carries size/g an edge, and below 2 (g-1)/g times that: a short cut of the packet simulator, not of any
@@ -57,7 +55,7 @@ class Protocol(NamedTuple):
 
     packet_bytes: float
     round_trips: float
-    ring_weight: float
+    by_window: bool
     small_packet_bytes: float
     rings_by_index: bool = False
     by_server: bool = False
@@ -76,7 +74,7 @@ class Protocol(NamedTuple):
 PACKET = Protocol(
     packet_bytes=8936.0,
     round_trips=2.0,
-    ring_weight=2.0,
+    by_window=True,
     small_packet_bytes=9000.0,
     rings_by_index=True,
     by_packet=True,
@@ -86,7 +84,7 @@ PACKET = Protocol(
 TCP = PACKET._replace(small_packet_bytes=0.0, rings_by_index=False)
 """The same transport on a real network: every round of every all-reduce, rings where they are meant."""
 
-ROCE = Protocol(packet_bytes=4096.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
+ROCE = Protocol(packet_bytes=4096.0, round_trips=1.0, by_window=False, small_packet_bytes=0.0)
 """RoCE v2 with DCQCN, as clusters run it today; assumptions, not measurements.
 
 Queue pairs stay open, so no SYN and no window to begin with; messages of an all-reduce follow each other on them and
@@ -94,7 +92,7 @@ keep their rate, so an edge of a ring weighs what a transfer does; DCQCN (Zhu et
 rates at a bottleneck whatever the hops; links are lossless, so nothing times out.  4096 B is InfiniBand's largest MTU.
 """
 
-FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, ring_weight=1.0, small_packet_bytes=0.0)
+FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, by_window=False, small_packet_bytes=0.0)
 """Ideal flows: bytes over bandwidth plus latency, nothing else."""
 
 PROTOCOLS = {"flexnetpacket": PACKET, "dctcp": TCP, "fluid": FLUID, "roce": ROCE}

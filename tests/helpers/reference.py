@@ -1,7 +1,7 @@
 """Plain-Python builder and simulators the kernels are compared with: same rules, other code, no shortcuts."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -228,6 +228,23 @@ def whole_packets(size, protocol):
     return max(math.ceil((size - 1) / packet), 1) * packet if packet else size
 
 
+def share(size, hops, protocol):
+    """What a flow weighs beside others, with so many links that count."""
+    if not protocol.by_window:
+        return 1.0
+    length = sum(size >= packets * protocol.packet_bytes for packets in (850, 1250, 2800))
+    return (12.0, 3.5, 1.5, 1.0)[length] * max(hops, 1) ** -(0.0, 0.3, 1.2, 2.0)[length]
+
+
+def weights_of(flows, protocol):
+    """Weights of flows at a moment: of transfers by the links of their path that others use too."""
+    crowd = Counter(link for f in flows for link in f["links"])
+    return [
+        f["weight"] if "size" not in f else share(f["size"], sum(crowd[link] > 1 for link in f["links"]), protocol)
+        for f in flows
+    ]
+
+
 def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too.
 
@@ -256,8 +273,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
             if routes is not None:
                 links = links_of(network, routes.transfer[t])
             size = whole_packets(int(graph.bytes[t]), protocol)
-            flows.append({"links": links, "left": size, "done": ("end", t), "weight": 1.0})
-            flows[-1]["delay"] = delay([links], 1)
+            flows.append({"links": links, "left": size, "size": size, "done": ("end", t)})
+            flows[-1].update(delay=delay([links], 1))
         elif graph.kind[t] == ALLREDUCE:
             timers.append((now + graph.seconds[t], ("rings", t)))
         else:
@@ -266,7 +283,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     def start_phase(paths, t, what):
         size = whole_packets(int(graph.bytes[t]), protocol)
         flows.append({"links": [link for path in paths for link in path], "left": size, "done": (what, t)})
-        flows[-1].update(weight=protocol.ring_weight, delay=delay(paths, 1))
+        flows[-1].update(weight=share(size, max(map(len, paths)), protocol), delay=delay(paths, 1))
 
     for t in range(graph.n_task):
         if waiting[t] == 0:
@@ -281,7 +298,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
         for f in [f for f in flows if not f["links"]]:  # within one server: there at once
             flows.remove(f)
             timers.append((now, f["done"]))
-        rates = max_min_rates([f["links"] for f in flows], [f["weight"] for f in flows], network.bandwidth)
+        rates = max_min_rates([f["links"] for f in flows], weights_of(flows, protocol), network.bandwidth)
         times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
         if not times:
             return max(ends.values(), default=0.0), ends
@@ -306,9 +323,9 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     for ring in rings:
                         links = [link for path in ring for link in path]
                         rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol)
-                        size = rounds * whole_packets(size / len(rings), protocol)
-                        flows.append({"links": links, "left": size, "done": ("ring", t)})
-                        flows[-1].update(weight=protocol.ring_weight, delay=delay(ring, rounds))
+                        size = whole_packets(size / len(rings), protocol)
+                        flows.append({"links": links, "left": rounds * size, "done": ("ring", t)})
+                        flows[-1].update(weight=share(size, max(map(len, ring)), protocol), delay=delay(ring, rounds))
                 continue
             if what == "gathered":
                 start_phase(server_paths(graph, network, t, routes)[1], t, "ring")

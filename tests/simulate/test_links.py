@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_cases import random_graph, random_network, random_routes
 from reference import fair, fifo, link_bytes
@@ -42,6 +42,7 @@ def test_fifo_equals_its_reference_bit_for_bit(seed, segment):
 
 
 @given(seeds, st.sampled_from([FLUID, PACKET, PACKET._replace(small_packet_bytes=400_000.0)]))
+@example(581, FLUID)  # a transfer and a computation end at once, and each lets the same server go on
 @settings(max_examples=200, deadline=None)
 def test_fair_sharing_equals_its_reference(seed, protocol):
     _, network, graph = case(seed)
@@ -52,7 +53,7 @@ def test_fair_sharing_equals_its_reference(seed, protocol):
 
 
 BY_INDEX = PACKET._replace(rings_by_index=True)
-BY_SERVER = PACKET._replace(by_server=True, ring_weight=1.0)
+BY_SERVER = PACKET._replace(by_server=True)
 
 
 @given(seeds, st.sampled_from([FLUID, PACKET, BY_INDEX, BY_SERVER]), st.booleans())

@@ -32,6 +32,7 @@ def solve(fill, paths, weights, counts, bandwidth):
         listed=np.ones(n, np.bool_),
         owner=np.zeros(ends[-1], np.int32),
         after=np.zeros(ends[-1], np.int32),
+        length=np.full(n, -1),
         of_path=np.zeros(0, np.int32),
         **integers,
         **floats,

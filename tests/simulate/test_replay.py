@@ -28,7 +28,7 @@ from flexnet.simulate.replay import replays
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
 from flexnet.taskgraph_file.read import read_taskgraph
 
-BY_SERVER = PACKET._replace(by_server=True, ring_weight=1.0)
+BY_SERVER = PACKET._replace(by_server=True)
 GBPS = 1.25e8
 
 
@@ -133,14 +133,14 @@ def test_drawn_routes_of_one_path_networks_change_nothing(graphs):
 
 
 @pytest.mark.compiled
-def test_more_packets_than_are_followed_have_times_within_one_per_cent(graphs, monkeypatch):
+def test_more_packets_than_are_followed_have_times_within_three_per_cent(graphs, monkeypatch):
     monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 0)
     for path in graphs:
         graph, own = of_file(path)
         (coarse,) = replays(graph, own, [0])
         (exact,) = replays(graph, own, [0], links=FairLinks(protocol=PACKET))
         assert coarse.links == exact.links == "fair"
-        assert coarse.seconds == pytest.approx(exact.seconds, rel=0.01), path.name
+        assert coarse.seconds == pytest.approx(exact.seconds, rel=0.03), path.name
 
 
 def in_fixed_order(graph: TaskGraph, network: Network) -> TaskGraph:

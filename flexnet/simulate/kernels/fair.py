@@ -19,6 +19,7 @@ from flexnet.simulate.kernels.link_loads import load_links
 from flexnet.simulate.kernels.maxmin import share_links
 from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
+from flexnet.simulate.kernels.windows import length_of
 
 __all__ = ["simulate_fair"]
 
@@ -86,6 +87,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             return finish
         if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
             now = max(now, heap.times[0])
+            if next_end <= now * (1.0 + SAME_TIME):  # what ends at one time comes before what starts then
+                _retire_finished(heap, work.classes, work.flows, links, now)
+                dirty, next_end = True, np.inf
             while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
                 item = pop(heap)
                 what, task = item // n_task, item % n_task
@@ -159,10 +163,10 @@ def _start_flows(  # type: ignore[no-untyped-def]
     n_task = tasks.kind.shape[0]
     heap, classes, flows, links = work.heap, work.classes, work.flows, work.links
     if tasks.kind[task] == NOMINAL_COMM:
-        first = class_of_path(network, classes, routes.transfer[task])
         n_new = 1
         rounds = 1
         size = whole_packets(tasks.bytes[task], protocol)
+        first = class_of_path(network, protocol, classes, routes.transfer[task], size)
         item = TASK_ENDS * n_task + task
     else:
         group = work.rings.group_class[tasks.place[task]]
@@ -171,8 +175,9 @@ def _start_flows(  # type: ignore[no-untyped-def]
         if n > 1:
             n_new = 1 if protocol.by_server else work.rings.n_class[group]
         rounds, size = ring_rounds(n, tasks.bytes[task], protocol)
-        size = rounds * whole_packets(size / max(n_new, 1), protocol)
-        first = work.rings.first[group]
+        size = whole_packets(size / max(n_new, 1), protocol)
+        first = work.rings.first[group] + length_of(size, protocol) * work.rings.n_class[group]
+        size *= rounds
         item = RING_ENDS * n_task + task
         if what == SERVER_ANSWERS:
             first += 1
@@ -206,6 +211,7 @@ def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyp
             if classes.finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
                 target = max(classes.served[c], classes.next_end[c]) * (1.0 + SAME_TIME)
                 retire(heap, classes, flows, links, c, target, now, 0.0)
+                foresee_end(classes, c, now)
         if classes.n_flow[c] > 0:
             classes.active[kept] = c
             kept += 1

@@ -74,6 +74,8 @@ class Classes(NamedTuple):
         Seconds one way above ``hops`` times the latency of the fastest link.
     weight : float64 (n_class,)
         Share of a link that a flow gets beside others.
+    length : int64 (n_class,)
+        Of transfers over several links, which of the lengths of `flexnet.simulate.kernels.windows`; else -1.
     n_flow : int64 (n_class,)
     rate : float64 (n_class,)
         Bytes/s of each flow.
@@ -96,8 +98,8 @@ class Classes(NamedTuple):
         Scratch of the rate solver.
     owner, after : int32 (n_place,)
         Scratch: class of every place in ``link``, and the next place in the list of those with the same link.
-    of_path : int32 (n_path,)
-        Class of every route, or -1.
+    of_path : int32 (n_path * LENGTHS,)
+        Class of the transfers of every length along every route, or -1.
     """
 
     n: Ints
@@ -107,6 +109,7 @@ class Classes(NamedTuple):
     hops: Ints
     extra_latency: Floats
     weight: Floats
+    length: Ints
     n_flow: Ints
     rate: Floats
     served: Floats

@@ -4,6 +4,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.heap import push
+from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 
 __all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "retire", "serve", "watch"]
 
@@ -12,13 +13,15 @@ SAME_TIME = 1e-10
 
 
 @inlined
-def class_of_path(network, classes, path):  # type: ignore[no-untyped-def]
-    """Class of the flows along a route; a new one if it has none yet."""
-    c = classes.of_path[path]
+def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-untyped-def]
+    """Class of the flows of about ``size`` bytes along a route; a new one if it has none yet."""
+    length = length_of(size, protocol)
+    key = path * LENGTHS + length
+    c = classes.of_path[key]
     if c < 0:
         c = classes.n[0]
         classes.n[0] += 1
-        classes.of_path[path] = c
+        classes.of_path[key] = c
         at = classes.end[c - 1] if c > 0 else 0
         classes.begin[c] = at
         extra = 0.0
@@ -30,7 +33,8 @@ def class_of_path(network, classes, path):  # type: ignore[no-untyped-def]
         classes.end[c] = at
         classes.hops[c] = at - classes.begin[c]
         classes.extra_latency[c] = extra
-        classes.weight[c] = 1.0
+        classes.weight[c] = share_of(length, 1) if protocol.by_window else 1.0
+        classes.length[c] = length if protocol.by_window and classes.hops[c] > 1 else -1
         clear(classes, c)
     return c
 

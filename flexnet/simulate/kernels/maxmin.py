@@ -7,10 +7,11 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.heap import pop, push
+from flexnet.simulate.kernels.windows import share_of
 
 __all__ = ["fill_at_once", "fill_in_order", "share_links"]
 
-# Weights on a link below this are rounding: every flow weighs 1 or more.
+# Weights on a link below this are rounding: no flow weighs so little, over a hundred links neither.
 NOBODY = 1e-6
 
 # Up to this tolerance, links that count as one differ by rounding.
@@ -28,10 +29,40 @@ MANY_COARSE = 1024
 @kernel
 def share_links(bandwidth, tolerance, classes, links):  # type: ignore[no-untyped-def]
     """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one."""
+    _weigh(classes, links)
     if classes.n_active[0] < (MANY_COARSE if tolerance > EXACT else MANY):
         fill_at_once(bandwidth, tolerance, classes, links)
     else:
         fill_in_order(bandwidth, classes, links)
+
+
+@kernel
+def _weigh(classes, links):  # type: ignore[no-untyped-def]
+    """Weights of transfers over several links, by those of their links that are shared at this moment."""
+    n_transfer = 0
+    for a in range(classes.n_active[0]):
+        n_transfer += classes.length[classes.active[a]] >= 0
+    if n_transfer == 0:
+        return
+    crowd = links.share
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        for i in range(classes.begin[c], classes.end[c]):
+            crowd[classes.link[i]] = 0.0
+            links.users[classes.link[i]] = 0.0
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        for i in range(classes.begin[c], classes.end[c]):
+            crowd[classes.link[i]] += classes.n_flow[c]
+    for a in range(classes.n_active[0]):
+        c = classes.active[a]
+        if classes.length[c] >= 0:
+            shared = 0
+            for i in range(classes.begin[c], classes.end[c]):
+                shared += crowd[classes.link[i]] > 1.0
+            classes.weight[c] = share_of(classes.length[c], shared)
+        for i in range(classes.begin[c], classes.end[c]):
+            links.users[classes.link[i]] += classes.weight[c] * classes.n_flow[c]
 
 
 @kernel

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
+from flexnet.simulate.kernels.windows import LENGTHS, share_of
 
 __all__ = ["edge_hops", "lay_out_rings", "ring_count", "ring_rounds", "ring_sizes", "whole_packets"]
 
@@ -193,7 +194,7 @@ def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  #
 
 @kernel
 def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ignore[no-untyped-def]
-    """Make a class of every ring of every distinct group, with the links of all its edges."""
+    """Make classes of every ring of every distinct group, one for each length of rounds, with their links."""
     group_ptr = tasks.group_ptr
     c = 0
     at = 0
@@ -206,14 +207,18 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
         rings.n_class[g] = own if own > 0 else (2 if protocol.by_server else 1)
         if s >= 0:
             rings.n_class[g] = network.cycle_ptr[s + 1] - network.cycle_ptr[s]
-        for r in range(rings.n_class[g]):
-            classes.begin[c] = at
-            at, longest, extra = _lay_out_edges(tasks, network, routes, protocol, g, r, own > 0, s, classes.link, at)
-            classes.end[c] = at
-            classes.hops[c] = longest
-            classes.extra_latency[c] = extra
-            classes.weight[c] = protocol.ring_weight
-            c += 1
+        for length in range(LENGTHS if protocol.by_window else 1):
+            for r in range(rings.n_class[g]):
+                classes.begin[c] = at
+                at, longest, extra = _lay_out_edges(
+                    tasks, network, routes, protocol, g, r, own > 0, s, classes.link, at
+                )
+                classes.end[c] = at
+                classes.hops[c] = longest
+                classes.extra_latency[c] = extra
+                classes.weight[c] = share_of(length, longest) if protocol.by_window else 1.0
+                classes.length[c] = -1
+                c += 1
     classes.n[0] = c
 
 
