@@ -75,7 +75,8 @@ class Classes(NamedTuple):
     weight : float64 (n_class,)
         Share of a link that a flow gets beside others.
     length : int64 (n_class,)
-        Of transfers over several links, which of the lengths of `flexnet.simulate.kernels.windows`; else -1.
+        Of transfers whose weight follows how many of their links are shared, which of the lengths of
+        `flexnet.simulate.kernels.windows`; else -1.
     n_flow : int64 (n_class,)
     rate : float64 (n_class,)
         Bytes/s of each flow.

@@ -34,7 +34,7 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
         classes.hops[c] = at - classes.begin[c]
         classes.extra_latency[c] = extra
         classes.weight[c] = share_of(length, 1) if protocol.by_window else 1.0
-        classes.length[c] = length if protocol.by_window and classes.hops[c] > 1 else -1
+        classes.length[c] = length if length > 0 and classes.hops[c] > 1 else -1  # of short ones hops do not count
         clear(classes, c)
     return c
 
