@@ -61,10 +61,15 @@ class ProblemArrays(NamedTuple):
 
 
 class Strategy(NamedTuple):
-    """Arrays of a strategy: ``choice`` (n_op,) candidate per operator, ``devices`` (n_op, n_server) padded with -1."""
+    """Arrays of a strategy: ``choice`` (n_op,) candidate per operator, ``devices`` (n_op, n_server) padded with -1.
+
+    ``after`` (n_op,): the operator whose backward pass the gradients of an operator wait for before they are reduced, or
+    -1: they are reduced as soon as they are there.
+    """
 
     choice: npt.NDArray[np.int64]
     devices: npt.NDArray[np.int64]
+    after: npt.NDArray[np.int64]
 
 
 class TaskArrays(NamedTuple):

@@ -127,6 +127,10 @@ def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-un
             if member < work.group.shape[0]:
                 work.group[member] = strategy.devices[op, j]
             _add_record(work, work.first[op] + 2 * j + 1, task)
+        after = strategy.after[op]
+        if after >= 0:
+            for j in range(problem.parts[problem.candidate_ptr[after] + strategy.choice[after]]):
+                _add_record(work, work.first[after] + 2 * j + 1, task)
         if group + 1 < work.group_ptr.shape[0]:
             work.group_ptr[group + 1] = work.n_member[0]
 

@@ -16,11 +16,14 @@ __all__ = ["Config", "Configs", "Strategy", "configs_of", "make_strategy", "orde
 class Config(NamedTuple):
     """Degrees per dimension (innermost first, a reduction last if there is one) and the servers of the parts.
 
-    Part 0 comes first.  Part indices are little-endian: dimension 0 varies fastest, a reduction slowest.
+    Part 0 comes first.  Part indices are little-endian: dimension 0 varies fastest, a reduction slowest.  Gradients of
+    weights are reduced as soon as they are there or, if ``after`` names an operator, not before its backward pass has
+    ended: what waits leaves links to transfers that others wait for.
     """
 
     degrees: tuple[int, ...]
     devices: tuple[int, ...]
+    after: str | None = None
 
 
 Configs = Sequence[Config] | Mapping[str, Config]
@@ -47,7 +50,7 @@ def make_strategy(problem: Problem, configs: Configs) -> Strategy:
     n_op = len(problem.graph.operators)
     if len(configs) != n_op:
         raise FlexNetError(f"the strategy has {len(configs)} operators; model {problem.graph.name} has {n_op}")
-    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, problem.cluster.n_server), -1, np.int64))
+    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, problem.cluster.n_server), -1, np.int64), np.full(n_op, -1))
     for op, config in enumerate(configs):
         set_config(problem, strategy, op, config)
     return strategy
@@ -72,6 +75,15 @@ def set_config(problem: Problem, strategy: Strategy, op: int, config: Config) ->
     strategy.choice[op] = choice
     strategy.devices[op] = -1
     strategy.devices[op, :parts] = config.devices
+    strategy.after[op] = -1 if config.after is None else _operator(problem.graph, config.after, name)
+
+
+def _operator(graph: ModelGraph, name: str, waiting: str) -> int:
+    """The number of the operator that the gradients of another wait for."""
+    found = next((op.index for op in graph.operators if op.name == name), None)
+    if found is None:
+        raise FlexNetError(f"operator {waiting} is reduced after {name!r}, which model {graph.name} does not have")
+    return found
 
 
 def configs_of(problem: Problem, strategy: Strategy) -> list[Config]:
@@ -80,13 +92,15 @@ def configs_of(problem: Problem, strategy: Strategy) -> list[Config]:
     for op, choice in enumerate(strategy.choice):
         degrees = problem.candidates[op][int(choice)].degrees
         parts = int(problem.arrays.parts[problem.arrays.candidate_ptr[op] + choice])
-        configs.append(Config(degrees, tuple(int(d) for d in strategy.devices[op, :parts])))
+        after = int(strategy.after[op])
+        name = problem.graph.operators[after].name if after >= 0 else None
+        configs.append(Config(degrees, tuple(int(d) for d in strategy.devices[op, :parts]), name))
     return configs
 
 
 def same_strategy(a: Strategy, b: Strategy) -> bool:
-    """Whether two strategies cut and place every operator alike."""
-    return np.array_equal(a.choice, b.choice) and np.array_equal(a.devices, b.devices)
+    """Whether two strategies cut and place every operator alike, and reduce its gradients after the same one."""
+    return all(np.array_equal(mine, theirs) for mine, theirs in zip(a, b, strict=True))
 
 
 def order_configs(graph: ModelGraph, configs: Mapping[str, Config], source: str) -> list[Config]:

@@ -40,6 +40,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
         return {
             "choice": p.strategy.choice,
             "devices": p.strategy.devices,
+            "after": p.strategy.after,
             "network": network_number(p.network),
             "seconds": p.seconds,
             "directions": p.directions,
@@ -48,7 +49,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
 
     def schedule(s: Schedule) -> dict[str, Any]:
         return {
-            "pending": [{"choice": strategy.choice, "devices": strategy.devices} for strategy in s.pending],
+            "pending": [strategy._asdict() for strategy in s.pending],
             **{name: [plan(p) for p in getattr(s, name)] for name in _PLANS_OF_SCHEDULE},
             **{name: getattr(s, name) for name in _COUNTS_OF_SCHEDULE},
             "slot_best": None if s.slot_best is None else plan(s.slot_best),
@@ -191,4 +192,4 @@ def _plan(document: Mapping[str, Any], networks: list[Network]) -> Candidate:
 
 
 def _strategy(document: Mapping[str, Any]) -> Strategy:
-    return Strategy(np.array(document["choice"], np.int64), np.array(document["devices"], np.int64))
+    return Strategy(*(np.array(document[name], np.int64) for name in Strategy._fields))

@@ -24,6 +24,7 @@ MOVES: "Registry[type[Move]]" = Registry(
         "swap": "flexnet.search.moves.swap:Swap",
         "deal": "flexnet.search.moves.deal:Deal",
         "repeat": "flexnet.search.moves.repeat:Repeat",
+        "hold": "flexnet.search.moves.hold:Hold",
     },
 )
 """Moves by the name that `Settings.moves` takes."""

@@ -139,8 +139,11 @@ class Blocks:
         strategy.devices[op] = -1
         strategy.devices[op, :n] = servers
 
-    def _region(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
-        at = int(rng.integers(len(self.whole)))
+    def behind(self, strategy: Strategy, at: int) -> Chain:
+        """Of the operators that hang together with ``at`` on the same servers, itself and those after it."""
+        return tuple(op for op in self._together(strategy, at) if op >= at)
+
+    def _together(self, strategy: Strategy, at: int) -> Chain:
         servers = np.sort(strategy.devices[at])
         region, border = {at}, [at]
         while border:
@@ -148,10 +151,15 @@ class Blocks:
                 if op not in region and np.array_equal(np.sort(strategy.devices[op]), servers):
                     region.add(op)
                     border.append(op)
+        return tuple(sorted(region))
+
+    def _region(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
+        at = int(rng.integers(len(self.whole)))
+        region = self._together(strategy, at)
         which = rng.random()
         if which < 0.5:
-            return tuple(sorted(region))
-        return tuple(sorted(op for op in region if (op >= at if which < 0.75 else op <= at)))
+            return region
+        return tuple(op for op in region if (op >= at if which < 0.75 else op <= at))
 
     def _connected(self, rng: np.random.Generator, size: int) -> Chain:
         at = int(rng.integers(len(self.whole)))
@@ -236,7 +244,7 @@ def home(strategy: Strategy, op: int) -> Ints:
 
 def copy_of(strategy: Strategy) -> Strategy:
     """The strategy with arrays of its own."""
-    return Strategy(strategy.choice.copy(), strategy.devices.copy())
+    return Strategy(*(array.copy() for array in strategy))
 
 
 def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:

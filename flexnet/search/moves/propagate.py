@@ -9,6 +9,7 @@ import numpy as np
 from flexnet.model.cutting import batch_degrees
 from flexnet.model.operators import kind_of
 from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.blocks import copy_of
 from flexnet.search.moves.move import Move
 
 __all__ = ["Propagate"]
@@ -25,7 +26,7 @@ class Propagate(Move):
         n_op = len(space.degrees)
         if n_op < 2:
             return None
-        changed = Strategy(strategy.choice.copy(), strategy.devices.copy())
+        changed = copy_of(strategy)
         op = int(rng.random() * (n_op - 1))
         seen = set()
         copied = False

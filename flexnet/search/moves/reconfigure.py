@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.blocks import copy_of
 from flexnet.search.moves.move import Move
 
 __all__ = ["Reconfigure"]
@@ -21,7 +22,7 @@ class Reconfigure(Move):
         if op == n_op - 1 and n_op > 1:
             return None
         choice, devices = self.space.random_config(rng, op)
-        changed = Strategy(strategy.choice.copy(), strategy.devices.copy())
+        changed = copy_of(strategy)
         changed.choice[op] = choice
         changed.devices[op] = -1
         changed.devices[op, : len(devices)] = devices

@@ -4,11 +4,13 @@ import numpy as np
 
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.blocks import copy_of
+from flexnet.search.moves.hold import hold_back
 from flexnet.search.moves.move import Move
 
 __all__ = ["Recut"]
 
 ALONG_THE_BATCH = 0.6  # of the proposals; the others cut all operators of the block as one of them is, if they can be
+HOLDING = 0.15  # of the proposals let reductions wait for what crosses the border of the block
 MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along with their block
 
 
@@ -31,4 +33,6 @@ class Recut(Move):
         for op in block:
             if not (stay and blocks.whole[op]):
                 blocks.assign(changed, op, servers, degrees, rng)
+        if rng.random() < HOLDING:
+            hold_back(blocks, rng, changed, block)
         return changed

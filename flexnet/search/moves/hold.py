@@ -1,0 +1,55 @@
+"""Reductions that wait, or no longer do.
+
+An all-reduce that starts as soon as its gradients are there takes bandwidth from transfers that the rest of the backward
+pass waits for; one that is held back until these have arrived costs nothing as long as it ends in time.  Systems that
+order communication do so (Jayarajan et al., Priority-based Parameter Propagation, 2019; Peng et al., ByteScheduler,
+2019).
+"""
+
+import numpy as np
+
+from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.blocks import Blocks, Chain, copy_of
+from flexnet.search.moves.move import Move
+
+__all__ = ["Hold", "hold_back"]
+
+RELEASED = 0.35  # of the proposals
+FAR = 0.25  # of the others wait for any operator before theirs, not for one whose output they read
+
+
+class Hold(Move):
+    """The gradients of a block are reduced after the backward pass of an operator before it, or at once again."""
+
+    def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
+        """A strategy whose reductions wait for other operators; None if none has changed."""
+        blocks = self.space.blocks
+        changed = copy_of(strategy)
+        if rng.random() < RELEASED:
+            changed.after[list(blocks.draw(rng, strategy))] = -1
+        else:
+            hold_back(blocks, rng, changed, tuple(range(len(blocks.whole))))
+        return None if np.array_equal(changed.after, strategy.after) else changed
+
+
+def hold_back(blocks: Blocks, rng: np.random.Generator, strategy: Strategy, block: Chain) -> None:
+    """Let the gradients of what lies behind an edge wait for what lies before it.
+
+    The edge is one of those at the border of a block where servers change, if there are any.  Behind it lies what hangs
+    together on the servers of its consumer.
+
+    Parameters
+    ----------
+    strategy : Strategy
+        Is written to.
+    block : tuple of int
+    """
+    edges = [(min(op, other), max(op, other)) for op in block for other in blocks.neighbours[op]]
+    if not edges:
+        return
+    crossing = [edge for edge in edges if not np.array_equal(*np.sort(strategy.devices[list(edge)], axis=1))]
+    edges = crossing or edges
+    before, behind = edges[int(rng.integers(len(edges)))]
+    if behind > 1 and rng.random() < FAR:
+        before = int(rng.integers(behind))
+    strategy.after[list(blocks.behind(strategy, behind))] = before
