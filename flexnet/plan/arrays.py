@@ -63,8 +63,8 @@ class ProblemArrays(NamedTuple):
 class Strategy(NamedTuple):
     """Arrays of a strategy: ``choice`` (n_op,) candidate per operator, ``devices`` (n_op, n_server) padded with -1.
 
-    ``after`` (n_op,): the operator whose backward pass the gradients of an operator wait for before they are reduced, or
-    -1: they are reduced as soon as they are there.
+    ``after`` (n_op,): the operator whose backward pass must end before the gradients of an operator are reduced; -1:
+    they are reduced as soon as they are there.
     """
 
     choice: npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
 then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
-blocks, one per operator and one per operator edge.
+blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators.
 """
 
 from flexnet.kernels import inlined, kernel

@@ -42,15 +42,16 @@ def make_strategy(problem: Problem, configs: Configs) -> Strategy:
     Raises
     ------
     FlexNetError
-        If an operator has no config or is unknown, or a config was not measured, names servers that do not exist, or
-        puts two parts on one server.
+        If an operator has no config or is unknown, or a config was not measured, names servers or an operator that do
+        not exist, or puts two parts on one server.
     """
     if isinstance(configs, Mapping):
         configs = order_configs(problem.graph, configs, "the strategy")
     n_op = len(problem.graph.operators)
     if len(configs) != n_op:
         raise FlexNetError(f"the strategy has {len(configs)} operators; model {problem.graph.name} has {n_op}")
-    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, problem.cluster.n_server), -1, np.int64), np.full(n_op, -1))
+    devices = np.full((n_op, problem.cluster.n_server), -1, np.int64)
+    strategy = Strategy(np.zeros(n_op, np.int64), devices, np.full(n_op, -1, np.int64))
     for op, config in enumerate(configs):
         set_config(problem, strategy, op, config)
     return strategy
@@ -83,6 +84,8 @@ def _operator(graph: ModelGraph, name: str, waiting: str) -> int:
     found = next((op.index for op in graph.operators if op.name == name), None)
     if found is None:
         raise FlexNetError(f"operator {waiting} is reduced after {name!r}, which model {graph.name} does not have")
+    if name == waiting:
+        raise FlexNetError(f"operator {waiting} is reduced after itself; name another, or none")
     return found
 
 

@@ -10,7 +10,7 @@ from flexnet.files import read_regular
 from flexnet.model.graph import ModelGraph
 from flexnet.plan.strategy import Config
 
-__all__ = ["parse_strategy", "read_strategy", "strategy_json", "strategy_text"]
+__all__ = ["config_document", "parse_strategy", "read_strategy", "strategy_json", "strategy_text"]
 
 FORMAT = "flexnet-strategy"
 VERSION = 1
@@ -32,7 +32,7 @@ def strategy_json(
         Where those times come from; None leaves it out.
     """
     operators = [
-        {"name": op.name, "key": op.key, "degrees": list(config.degrees), "devices": list(config.devices)}
+        {"name": op.name, "key": op.key, **config_document(config)}
         for op, config in zip(graph.operators, configs, strict=True)
     ]
     origin = {name: value for name, value in (("estimated", estimated), ("times", times)) if value is not None}
@@ -40,8 +40,16 @@ def strategy_json(
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
+def config_document(config: Config) -> dict[str, object]:
+    """A config as JSON can hold it; what its gradients wait for only if they do."""
+    after = {} if config.after is None else {"after": config.after}
+    return {"degrees": list(config.degrees), "devices": list(config.devices), **after}
+
+
 def strategy_text(graph: ModelGraph, configs: list[Config]) -> str:
     """The strategy as the original writes it (strategy.cc:146): operators by name in byte order.
+
+    What gradients wait for is left out: the original has no such thing.
 
     Raises
     ------
@@ -100,7 +108,10 @@ def _parse_json(data: bytes, source: str) -> dict[str, Config]:
         name = item.get("name") if isinstance(item, dict) else None
         if not isinstance(name, str):
             raise FlexNetError(f"operator {i} of strategy file {source} has no name")
-        _add(configs, name, item.get("degrees"), item.get("devices"), source)
+        after = item.get("after")
+        if not isinstance(after, str | None):
+            raise FlexNetError(f'strategy file {source}: "after" of operator {name} must be the name of an operator')
+        _add(configs, name, item.get("degrees"), item.get("devices"), source, after)
     return configs
 
 
@@ -131,7 +142,9 @@ def _parse_text(data: bytes, source: str) -> dict[str, Config]:
     return configs
 
 
-def _add(configs: dict[str, Config], name: str, degrees: object, devices: object, source: str) -> None:
+def _add(
+    configs: dict[str, Config], name: str, degrees: object, devices: object, source: str, after: str | None = None
+) -> None:
     for what, values, least in (("degrees", degrees, 1), ("devices", devices, 0)):
         if not isinstance(values, list) or not all(type(v) is int and v >= least for v in values):
             raise FlexNetError(f"strategy file {source}: {what} of operator {name} must be integers of {least} or more")
@@ -145,4 +158,4 @@ def _add(configs: dict[str, Config], name: str, degrees: object, devices: object
         )
     if len(set(devices)) != len(devices):
         raise FlexNetError(f"strategy file {source}: operator {name} has two parts on one server")
-    configs[name] = Config(tuple(degrees), tuple(devices))
+    configs[name] = Config(tuple(degrees), tuple(devices), after)

@@ -36,6 +36,8 @@ class ServerClass:
 class OperatorRow:
     """Operators that follow each other and are cut and placed alike; ``each``: whole, on one of the servers each.
 
+    ``after`` names the operator that their gradients wait for before they are reduced; empty if none.
+
     Of rows that come again and again, as those of equal layers do, the first are kept, with how many ``times``.
     """
 
@@ -44,13 +46,14 @@ class OperatorRow:
     cut: str
     servers: tuple[int, ...]
     changed: bool
+    after: str = ""
     each: bool = False
     times: int = 1
 
     @property
     def alike(self) -> tuple[object, ...]:
         """What rows that come again have in common."""
-        return (len(self.names), self.kind, self.cut, self.servers, self.changed, self.each)
+        return (len(self.names), self.kind, self.cut, self.servers, self.changed, self.after, self.each)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +167,7 @@ def _rows(run: Run, changed: set[str]) -> tuple[OperatorRow, ...]:
     """Operators in model order, those that follow each other and are alike as one row."""
     rows: list[OperatorRow] = []
     for op in run.plan.operators:
-        row = OperatorRow((op.name,), op.kind, op.cut, op.servers, op.name in changed)
+        row = OperatorRow((op.name,), op.kind, op.cut, op.servers, op.name in changed, op.after)
         joined = _joined(rows[-1], row) if rows else None
         if joined is not None:
             rows[-1] = joined
@@ -199,15 +202,15 @@ def folded(rows: Sequence[OperatorRow]) -> list[OperatorRow]:
 
 def _joined(before: OperatorRow, row: OperatorRow) -> OperatorRow | None:
     """Two rows as one, if they are alike."""
-    if (before.cut, before.changed) != (row.cut, row.changed):
+    if (before.cut, before.changed, before.after) != (row.cut, row.changed, row.after):
         return None
     names = (*before.names, *row.names)
     if before.servers == row.servers and not before.each:
         kind = before.kind if row.kind in before.kind.split(", ") else f"{before.kind}, {row.kind}"
-        return OperatorRow(names, kind, row.cut, row.servers, row.changed)
+        return OperatorRow(names, kind, row.cut, row.servers, row.changed, row.after)
     if before.kind == row.kind and len(row.servers) == 1 and (before.each or len(before.servers) == 1):
         servers = tuple(sorted({*before.servers, *row.servers}))
-        return OperatorRow(names, row.kind, row.cut, servers, row.changed, each=True)
+        return OperatorRow(names, row.kind, row.cut, servers, row.changed, row.after, each=True)
     return None
 
 

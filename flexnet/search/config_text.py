@@ -5,15 +5,21 @@ from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.plan.strategy import Config
 
-__all__ = ["config_text", "cut_text", "servers_text"]
+__all__ = ["config_text", "cut_text", "servers_text", "waiting_text"]
 
 _SHOWN_SERVERS = 16
 
 
 def config_text(op: Operator, config: Config) -> str:
-    """Parts, how they are cut if not along the batch alone, and their servers."""
+    """Parts, how they are cut if not along the batch alone, their servers, and what their gradients wait for."""
     cut = cut_text(op, config)
-    return f"{counted(len(config.devices), 'part')}{f' ({cut})' if cut else ''} on {servers_text(config)}"
+    parts = f"{counted(len(config.devices), 'part')}{f' ({cut})' if cut else ''}"
+    return f"{parts} on {servers_text(config)}{waiting_text(config)}"
+
+
+def waiting_text(config: Config) -> str:
+    """What the gradients wait for before they are reduced, if they do: ``, reduced after Dense_107``."""
+    return "" if config.after is None else f", reduced after {config.after}"
 
 
 def cut_text(op: Operator, config: Config) -> str:

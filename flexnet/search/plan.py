@@ -17,10 +17,11 @@ from flexnet.network.topology import Topology
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_strategy
-from flexnet.plan.strategy_file import strategy_json, strategy_text
+from flexnet.plan.strategy_file import config_document, strategy_json, strategy_text
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.traffic import traffic_bytes
+from flexnet.search.config_text import waiting_text
 from flexnet.search.written import file_arguments, file_network, written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
@@ -177,6 +178,7 @@ class Plan:
                 f"memory     {bytes_text(self.memory)} on the fullest server",
                 *(
                     f"{name:<{width}}  {config_text(config.degrees)} on {' '.join(map(str, config.devices))}"
+                    f"{waiting_text(config)}"
                     for name, config in self.configs.items()
                 ),
             ]
@@ -198,10 +200,7 @@ class Plan:
             "links": [list(link) for link in self.topology.link_counts],
             "rings": {str(size): [list(ring) for ring in rings] for size, rings in sorted(self.topology.rings.items())},
             **({"cycles": [list(cycle) for cycle in cycles]} if cycles else {}),
-            "configs": {
-                name: {"degrees": list(config.degrees), "devices": list(config.devices)}
-                for name, config in self.configs.items()
-            },
+            "configs": {name: config_document(config) for name, config in self.configs.items()},
         }
 
 

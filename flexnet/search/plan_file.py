@@ -31,19 +31,23 @@ from flexnet.simulate.link_model import Timeline
 __all__ = ["PlanFile", "PlanOperator", "plan_bytes", "read_plan_file"]
 
 FORMAT = "flexnet-plan"
-VERSION = 1
+VERSION = 2
 
 _GRAPH = ("kind", "place", "seconds", "bytes", "succ_ptr", "succ", "group_ptr", "group", "op")
 _INTEGERS = ("kind", "place", "bytes", "succ_ptr", "succ", "group_ptr", "group", "op", "route_ptr", "route")
 
 
 class PlanOperator(NamedTuple):
-    """An operator: its name, its kind in words, how it is cut (`flexnet.search.config_text.cut_text`), its servers."""
+    """An operator: its name, its kind in words, how it is cut (`flexnet.search.config_text.cut_text`), its servers.
+
+    ``after`` names the operator that its gradients wait for; empty if none.
+    """
 
     name: str
     kind: str
     cut: str
     servers: tuple[int, ...]
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +76,7 @@ class PlanFile:
         """What a plan's file is to hold."""
         configs = configs_of(plan.problem, plan.strategy)
         operators = tuple(
-            PlanOperator(op.name, type_name(op), cut_text(op, config), config.devices)
+            PlanOperator(op.name, type_name(op), cut_text(op, config), config.devices, config.after or "")
             for op, config in zip(plan.problem.graph.operators, configs, strict=True)
         )
         memory = memory_by_server(plan.problem, plan.strategy)
@@ -139,8 +143,8 @@ def _plan_file(held: Mapping[str, npt.NDArray[Any]]) -> PlanFile:
     if network.topology.n_server != n or held["memory"].shape != (n,):
         raise ValueError(f"tasks are of {n} servers, the network or the memory of others")
     operators = tuple(
-        PlanOperator(str(name), str(kind), str(cut), tuple(map(int, servers)))
-        for name, kind, cut, servers in meta["operators"]
+        PlanOperator(str(name), str(kind), str(cut), tuple(map(int, servers)), str(after))
+        for name, kind, cut, servers, after in meta["operators"]
     )
     if len(graph.op) and not -1 <= graph.op.min() <= graph.op.max() < len(operators):
         raise ValueError("a task is of an operator that is not there")

@@ -18,16 +18,18 @@ from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
-from flexnet.search.pricing import MANY_HOPS, Pricer, transfer_hops
+from flexnet.search.pricing import Pricer
 from flexnet.search.state import Info, Schedule, State
 
 __all__ = ["Portfolio", "first_slot"]
 
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
+MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
 HOPELESS = 3.0  # a start that takes so many times the best is not annealed from
@@ -232,7 +234,8 @@ def first_slot(tasks: TaskArrays, network: Network) -> int:
     network : Network
         What it is priced on.
     """
-    return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(transfer_hops(tasks, network), 1), SHORT_SLOT))
+    hops = int(np.diff(network.route_ptr)[tasks.place[tasks.kind == NOMINAL_COMM]].sum())
+    return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(hops, 1), SHORT_SLOT))
 
 
 def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:

@@ -63,7 +63,12 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
         for these semantics.
     """
     rng = np.random.default_rng(settings.seed)
-    space = make_space(problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel)
+    space = make_space(
+        problem,
+        strided=settings.strided,
+        parameter_parallel=settings.parameter_parallel,
+        ordered=settings.reductions == "ordered",
+    )
     pricer = _pricer(problem, settings)
     family = _family(problem, settings)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))

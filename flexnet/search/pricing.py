@@ -21,18 +21,14 @@ from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["EXACT_TASKS", "MANY_HOPS", "Price", "Pricer", "transfer_hops"]
+__all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
 # Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off those of full
 # resolution and cost 5 (16 servers) to 100 times (128 servers) less; what is reported follows every packet.
 ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
-FINE_WINDOW = 1 / 1600
 SEARCH_TOLERANCE = 0.02
 EXACT_TASKS = 8192
-
-MANY_HOPS = 20_000
-"""Of all transfers of a plan: with more it is a large one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +48,6 @@ class Price:
     seconds: float
     exact: bool
     directions: Directions | None
-
-
-def transfer_hops(tasks: TaskArrays, network: Network) -> int:
-    """Links that all transfers of a plan go over."""
-    return int(np.diff(network.route_ptr)[tasks.place[tasks.kind == NOMINAL_COMM]].sum())
 
 
 @dataclass(slots=True)
@@ -113,8 +104,7 @@ class Pricer:
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE, self._priced).seconds(tasks, arrays)
-        window = SEARCH_WINDOW if transfer_hops(tasks, network) > MANY_HOPS else FINE_WINDOW
-        self._links = FairLinks(window * horizon, SEARCH_TOLERANCE, self._priced)
+        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE, self._priced)
 
     def price(
         self,

@@ -15,10 +15,11 @@ if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.topology import Topology
     from flexnet.plan.semantics import Semantics
 
-__all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "Settings", "method_of"]
+__all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "REDUCTIONS", "Settings", "method_of"]
 
 NETWORKS = ("fast", "fair")
 METHODS = ("portfolio", "mcmc")
+REDUCTIONS = ("ordered", "eager")
 ALL_STARTS = "all"
 
 
@@ -67,6 +68,9 @@ class Settings:
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     protocol : str
         Name in `flexnet.simulate.protocol.PROTOCOLS`: what the transport adds, where links are shared fairly.
+    reductions : {"ordered", "eager"}
+        Whether a portfolio may let all-reduces wait for the backward pass of other operators, so that transfers have
+        the links; or all start as soon as their gradients are there.
     moves : Mapping[str, float] or None
         Shares of the moves in `flexnet.search.moves.MOVES` by name; None for moves of blocks, and by the original's
         method for what ``propagation`` says.
@@ -93,6 +97,7 @@ class Settings:
     method: str | None = None
     jobs: int = 1
     protocol: str = "flexnetpacket"
+    reductions: str = "ordered"
 
     def __post_init__(self) -> None:
         if isinstance(self.topology, str):
@@ -109,6 +114,8 @@ class Settings:
             raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
         if self.protocol not in PROTOCOLS:
             raise FlexNetError(f"unknown protocol {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}")
+        if self.reductions not in REDUCTIONS:
+            raise FlexNetError(f"unknown reductions {self.reductions!r}; choose one of {', '.join(REDUCTIONS)}")
         if self.budget is not None and self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):

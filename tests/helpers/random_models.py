@@ -112,11 +112,23 @@ def random_configs(rng: np.random.Generator, problem: Problem, *, distinct: bool
     return configs
 
 
+def waiting(rng: np.random.Generator, problem: Problem, configs: list[Config]) -> list[Config]:
+    """The configs, some of whose gradients wait for any operator."""
+    names = [op.name for op in problem.graph.operators]
+    others = [[other for other in names if other != name] for name in names]
+    return [
+        config._replace(after=str(rng.choice(found))) if found and rng.random() < 0.4 else config
+        for config, found in zip(configs, others, strict=True)
+    ]
+
+
 def crowded_strategy(problem: Problem, configs: list[Config]) -> Strategy:
     """As `make_strategy`, but parts of an operator may share a server, which no search proposes."""
     n_op, n_server = len(configs), problem.cluster.n_server
-    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, n_server), -1, np.int64))
+    strategy = Strategy(np.zeros(n_op, np.int64), np.full((n_op, n_server), -1, np.int64), np.full(n_op, -1))
+    number = {op.name: op.index for op in problem.graph.operators}
     for op, config in enumerate(configs):
+        strategy.after[op] = number.get(config.after, -1)
         strategy.choice[op] = problem.choice_of(op, config.degrees)
         strategy.devices[op, : len(config.devices)] = config.devices
     return strategy

@@ -478,6 +478,10 @@ def build(problem, configs):
                 tasks.groups.append([config.devices[j] for j in holders])
                 for j in holders:
                     tasks.succ[first[op.index] + 2 * j + 1].append(task)
+                for other in graph.operators:
+                    if other.name == config.after:
+                        for j in range(len(configs[other.index].devices)):
+                            tasks.succ[first[other.index] + 2 * j + 1].append(task)
     for op, config in zip(graph.operators, configs, strict=True):
         for number, source in enumerate(op.inputs):
             if source.op is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import mlp, problem_of, random_configs, random_problem
+from random_models import mlp, problem_of, random_configs, random_problem, waiting
 
 from flexnet.errors import FlexNetError
 from flexnet.plan.cluster import Cluster
@@ -17,7 +17,7 @@ from flexnet.plan.strategy import Config, configs_of, make_strategy
 def test_configs_come_back_as_they_were(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, CORRECTED)
-    configs = random_configs(rng, problem)
+    configs = waiting(rng, problem, random_configs(rng, problem))
     strategy = make_strategy(problem, configs)
     assert configs_of(problem, strategy) == configs
     assert strategy.devices.shape == (len(configs), problem.cluster.n_server)
@@ -31,6 +31,7 @@ def test_lists_will_do():
 
 
 WHOLE = Config((1, 1), (2,))
+LATE = Config((1, 1), (2,), "Dense_101")
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,8 @@ WHOLE = Config((1, 1), (2,))
     [
         ([WHOLE], "the strategy has 1 operators; model mlp has 2"),
         ([WHOLE] * 3, "the strategy has 3 operators; model mlp has 2"),
+        ([WHOLE, LATE], "operator Dense_101 is reduced after itself; name another, or none"),
+        ([LATE._replace(after="x"), WHOLE], "operator Dense_100 is reduced after 'x', which model mlp does not have"),
         ([WHOLE, Config((1, 2), (0,))], "operator Dense_101 is cut into 2 parts but has 1 devices"),
         ([WHOLE, Config((1, 1), (1.7,))], "operator Dense_101 is placed on server 1.7; servers are whole numbers"),
         ([WHOLE, Config((1, 1), (True,))], "operator Dense_101 is placed on server True; servers are whole numbers"),

@@ -5,7 +5,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import mlp, own_keys, problem_of, random_configs, random_problem
+from random_models import mlp, own_keys, problem_of, random_configs, random_problem, waiting
 
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
@@ -25,6 +25,8 @@ def test_both_formats_come_back_as_they_were(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, CORRECTED)
     configs = random_configs(rng, problem)
+    late = waiting(rng, problem, configs)
+    assert order_configs(problem.graph, parse_strategy(strategy_json(problem.graph, late), "s"), "s") == late
     files = [strategy_json(problem.graph, configs)]
     if all(len(config.degrees) == op.rank for op, config in zip(problem.graph.operators, configs, strict=True)):
         files.append(strategy_text(problem.graph, configs).encode())
@@ -183,3 +185,14 @@ def test_any_json_value_anywhere_is_refused_or_read(value):
         else:
             with pytest.raises(FlexNetError):
                 parse_strategy(data, "s")
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_what_gradients_wait_for_is_a_name_or_nothing(value):
+    data = orjson.dumps({"format": "flexnet-strategy", "version": 1, "operators": [operator(after=value)]})
+    if value is None or isinstance(value, str):
+        (config,) = parse_strategy(data, "s").values()
+        assert config.after == value
+    else:
+        with pytest.raises(FlexNetError, match=r'^strategy file s: "after" of operator \S+ must be the name of an op'):
+            parse_strategy(data, "s")

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_cases import random_graph
-from random_models import cost_table, crowded_strategy, mlp, own_keys, problem_of, random_configs, random_problem
+from random_models import (
+    cost_table,
+    crowded_strategy,
+    mlp,
+    own_keys,
+    problem_of,
+    random_configs,
+    random_problem,
+    waiting,
+)
 from reference import build as reference_build
 from task_graphs import permuted
 
@@ -44,7 +53,7 @@ def test_tasks_are_those_of_the_reference(seed, semantics, distinct):
     """Any degrees, parts on any servers; with ``distinct`` false several parts of an operator may share one."""
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, semantics)
-    configs = random_configs(rng, problem, distinct=distinct)
+    configs = waiting(rng, problem, random_configs(rng, problem, distinct=distinct))
     graph = build(problem, crowded_strategy(problem, configs))
     tasks = reference_build(problem, configs)
     assert_same(graph, tasks)

@@ -20,7 +20,7 @@ from flexnet.simulate.link_model import Timeline
 
 
 def plan(number: int, seconds: float) -> Candidate:
-    return Candidate(Strategy(np.array([number]), np.array([[number]])), "network", seconds, None)
+    return Candidate(Strategy(np.array([number]), np.array([[number]]), np.array([-1])), "network", seconds, None)
 
 
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 20)), max_size=60))

@@ -230,6 +230,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
         start=values["start"],
         network=values["network"],
         protocol=values["protocol"],
+        reductions=values["reductions"],
     )
 
 

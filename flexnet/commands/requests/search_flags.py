@@ -12,7 +12,7 @@ from flexnet.cost.gpus import GPUS
 from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
-from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS
+from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS, REDUCTIONS
 from flexnet.search.starts import STARTS
 from flexnet.simulate.protocol import PROTOCOLS
 
@@ -167,6 +167,14 @@ SEARCH_FLAGS = [
         metavar="NAME",
         help="what the transport adds: flexnetpacket (default), dctcp, roce or fluid, as in flexnet simulate; "
         "corrected semantics only",
+    ),
+    Flag(
+        ["reductions", "--reductions"],
+        type=Name(REDUCTIONS),
+        default="ordered",
+        metavar="NAME",
+        help="ordered (default): all-reduces may wait until transfers that others wait for are through; eager: each "
+        "starts as soon as its gradients are there, as with --method mcmc",
     ),
     Flag(
         ["segment_bytes", "--segment-bytes"],

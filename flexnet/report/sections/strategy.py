@@ -20,14 +20,17 @@ def strategy_section(values: RunValues) -> Section:
         "which is marked."
     )
     rows = values.operators
-    columns = ("operators", "kind", "cut", "parts", "servers")
-    first = Table("Cuts and placement, in model order", columns, tuple(map(_row, rows[:SHOWN])), numeric=(3,))
-    rest = tuple(map(_row, rows[SHOWN:]))
+    columns: tuple[str, ...] = ("operators", "kind", "cut", "parts", "servers")
+    if any(row.after for row in rows):
+        columns += ("reduced after",)
+    cells = tuple(_row(row, len(columns)) for row in rows)
+    first = Table("Cuts and placement, in model order", columns, cells[:SHOWN], numeric=(3,))
+    rest = cells[SHOWN:]
     more = (Table(f"{len(rest)} more rows", columns, rest, numeric=(3,), folded=True),) if rest else ()
     return Section("strategy", "The strategy", lead, (first, *more))
 
 
-def _row(row: OperatorRow) -> Row:
+def _row(row: OperatorRow, n_column: int) -> Row:
     names = row.names[0] if len(row.names) == 1 else f"{len(row.names)} from {row.names[0]} to {row.names[-1]}"
     if row.times > 1:
         names += f", {row.times} times"
@@ -36,5 +39,5 @@ def _row(row: OperatorRow) -> Row:
     if row.each:
         cut = "whole, each on one server"
     parts = "1" if row.each else str(len(row.servers))
-    cells = (names, kinds, cut, parts, servers_text(row.servers, 4))
+    cells = (names, kinds, cut, parts, servers_text(row.servers, 4), row.after)[:n_column]
     return Row(cells, NEW if row.changed else "")

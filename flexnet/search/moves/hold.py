@@ -1,8 +1,9 @@
 """Reductions that wait, or no longer do.
 
-An all-reduce that starts as soon as its gradients are there takes bandwidth from transfers that the rest of the backward
-pass waits for; one that is held back until these have arrived costs nothing as long as it ends in time.  Systems that
-order communication do so (Jayarajan et al., Priority-based Parameter Propagation, 2019; Peng et al., ByteScheduler,
+An all-reduce that starts as soon as its gradients are there takes bandwidth from transfers that the rest of the
+backward pass waits for; one that is held back until these have arrived costs nothing as long as it ends in time.
+Systems that order communication do so (Jayarajan et al., Priority-based Parameter Propagation for Distributed DNN
+Training, MLSys 2019; Peng et al., A Generic Communication Scheduler for Distributed DNN Training Acceleration, SOSP
 2019).
 """
 

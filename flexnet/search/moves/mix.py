@@ -65,7 +65,8 @@ class MoveMix:
 def block_shares(space: MoveSpace) -> Mapping[str, float]:
     """Shares of moves in a portfolio of a problem."""
     repeated = sum(block.length * block.count for block in space.problem.graph.blocks)
-    return LAYERED if repeated >= MANY else BLOCKS
+    shares = LAYERED if repeated >= MANY else BLOCKS
+    return shares if space.ordered else {name: share for name, share in shares.items() if name != "hold"}
 
 
 def make_mix(space: MoveSpace, shares: Mapping[str, float]) -> MoveMix:

@@ -41,6 +41,7 @@ class Move(ABC):
         Returns
         -------
         Strategy or None
-            With arrays of its own: for every operator a candidate of the problem, and as many different servers as that
-            has parts, the rest of the row -1.  None if the move leaves the strategy as it is.
+            With arrays of its own: for every operator a candidate of the problem, as many different servers as that has
+            parts, the rest of the row -1, and what its reductions wait for.  None if the move leaves the strategy as it
+            is.
         """

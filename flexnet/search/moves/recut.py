@@ -33,6 +33,6 @@ class Recut(Move):
         for op in block:
             if not (stay and blocks.whole[op]):
                 blocks.assign(changed, op, servers, degrees, rng)
-        if rng.random() < HOLDING:
+        if self.space.ordered and rng.random() < HOLDING:
             hold_back(blocks, rng, changed, block)
         return changed

@@ -23,6 +23,8 @@ class MoveSpace:
         Spread the parts of an operator evenly over the servers (``--net-opt 1``); otherwise contiguous.
     parameter_parallel : bool
         Linear operators may be cut along their output channels too.
+    ordered : bool
+        All-reduces may wait for other operators.
     degrees, parts : tuple of tuples
         Degrees and number of parts of every candidate of every operator.
     neighbours : tuple of tuples of (int, int)
@@ -34,6 +36,7 @@ class MoveSpace:
     problem: Problem
     strided: bool
     parameter_parallel: bool
+    ordered: bool
     degrees: tuple[tuple[tuple[int, ...], ...], ...]
     parts: tuple[tuple[int, ...], ...]
     neighbours: tuple[tuple[tuple[int, int], ...], ...]
@@ -56,7 +59,7 @@ class MoveSpace:
         return choice, sorted((start + i * step) % n_server for i in range(n_part))
 
 
-def make_space(problem: Problem, *, strided: bool, parameter_parallel: bool = False) -> MoveSpace:
+def make_space(problem: Problem, *, strided: bool, parameter_parallel: bool = False, ordered: bool = True) -> MoveSpace:
     """Lay out what the moves need."""
     producers: list[list[tuple[int, int]]] = [[] for _ in problem.graph.operators]
     consumers: list[list[tuple[int, int]]] = [[] for _ in problem.graph.operators]
@@ -69,6 +72,7 @@ def make_space(problem: Problem, *, strided: bool, parameter_parallel: bool = Fa
         problem,
         strided,
         parameter_parallel,
+        ordered,
         tuple(tuple(entry.degrees for entry in entries) for entries in problem.candidates),
         tuple(tuple(prod(entry.degrees) for entry in entries) for entries in problem.candidates),
         tuple(tuple(a + b) for a, b in zip(producers, consumers, strict=True)),

@@ -58,5 +58,5 @@ def not_data_parallel(strategy: Strategy, space: MoveSpace) -> tuple[tuple[Opera
     return tuple(
         (op, config)
         for op, config, other in zip(problem.graph.operators, configs, parallel, strict=True)
-        if config.degrees != other.degrees or set(config.devices) != set(other.devices)
+        if config.degrees != other.degrees or set(config.devices) != set(other.devices) or config.after is not None
     )

@@ -1,0 +1,104 @@
+"""Reductions that wait for other operators: what the move does, what it costs, and that it pays."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_models import own_keys, random_configs, random_problem, waiting
+
+from flexnet.cost.configs import every_degrees
+from flexnet.cost.table import CostTable, Entry
+from flexnet.model.builder import GraphBuilder
+from flexnet.network.network import connect
+from flexnet.network.routes import routes_for
+from flexnet.network.topologies.fattree import fat_tree
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.strategy import Config, configs_of, make_strategy, same_strategy
+from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.search.moves.hold import Hold
+from flexnet.search.moves.mix import block_shares, make_mix
+from flexnet.search.moves.space import make_space
+from flexnet.search.plan import price
+from flexnet.units import gbps_to_bytes_per_s
+
+SEEDS = st.integers(0, 2**32 - 1)
+N_SERVER = 4
+
+
+def stages() -> tuple[Problem, list[Config]]:
+    """A chain of six layers of 64 MB of weights each, the first three on servers 0 and 1, the others on 2 and 3."""
+    b = GraphBuilder("stages", 4096)
+    x = b.input(4096)
+    for _ in range(6):
+        x = b.dense(x, 4096, bias=False)
+    graph = own_keys(b.build())
+    entries = {
+        op.key: tuple(Entry(degrees, 1e-4, 2e-4, 1000) for degrees in every_degrees(op, n_server=N_SERVER, big_gpu=0))
+        for op in graph.operators
+    }
+    table = CostTable(graph.batch_size, N_SERVER, entries, False, "m.json", {})
+    cluster = Cluster(N_SERVER, link_bandwidth=gbps_to_bytes_per_s(100))
+    configs = [Config((1, 2), (0, 1))] * 3 + [Config((1, 2), (2, 3))] * 3
+    return make_problem(graph, table, cluster, CORRECTED), configs
+
+
+def test_gradients_that_wait_let_those_through_that_others_wait_for():
+    """The stages' all-reduces need 16 ms each; without order those of the first begin when the others have ended."""
+    problem, configs = stages()
+    topology = fat_tree(N_SERVER)
+    routes = routes_for(topology, CORRECTED, np.random.default_rng(0))
+    network = connect(topology, problem.cluster.link_bandwidth, 1e-6, routes)
+    eager = price(problem, configs, network)
+    ordered = price(problem, [*configs[:3], *(c._replace(after="Dense_102") for c in configs[3:])], network)
+    assert ordered.seconds < 0.8 * eager.seconds
+    found = price(problem, ordered.strategy, network)
+    assert found.seconds == ordered.seconds
+    assert "Dense_105" in ordered.summary()
+    assert ordered.summary().count("reduced after Dense_102") == 3
+    assert [config.get("after") for config in ordered.to_dict()["configs"].values()] == [None] * 3 + ["Dense_102"] * 3
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_nothing_but_all_reduces_waits(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    configs = random_configs(rng, problem)
+    eager = build(problem, make_strategy(problem, configs))
+    ordered = build(problem, make_strategy(problem, waiting(rng, problem, configs)))
+    assert np.array_equal(ordered.kind, eager.kind)
+    for task in range(eager.n_task):
+        before, now = eager.successors(task).tolist(), ordered.successors(task).tolist()
+        assert [t for t in now if ordered.kind[t] != ALLREDUCE] == [t for t in before if eager.kind[t] != ALLREDUCE]
+        assert set(before) <= set(now)
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    strategy = make_strategy(problem, waiting(rng, problem, random_configs(rng, problem)))
+    changed = Hold(make_space(problem, strided=True)).propose(rng, strategy)
+    if changed is None:
+        return
+    assert np.array_equal(changed.choice, strategy.choice)
+    assert np.array_equal(changed.devices, strategy.devices)
+    new = changed.after != strategy.after
+    assert new.any()
+    assert (changed.after[new] < np.flatnonzero(new)).all()  # operators before theirs, whose backward pass comes later
+    assert same_strategy(make_strategy(problem, configs_of(problem, changed)), changed)
+
+
+def test_eager_reductions_never_wait():
+    problem, configs = stages()
+    space = make_space(problem, strided=True, ordered=False)
+    mix = make_mix(space, block_shares(space))
+    assert "hold" in block_shares(make_space(problem, strided=True))
+    assert "hold" not in block_shares(space)
+    rng, strategy = np.random.default_rng(0), make_strategy(problem, configs)
+    for _ in range(300):
+        strategy = mix.propose(rng, strategy) or strategy
+        assert (strategy.after == -1).all()
