@@ -63,7 +63,12 @@ ABLATION: dict[str, dict[str, object]] = {
     "start: data": {"start": "data"},
     "start: dp": {"start": "dp"},
     "start: groups": {"start": "groups"},
-    **{f"without {name}": {"moves": {n: s for n, s in BLOCKS.items() if n != name}} for name in BLOCKS},
+    "eager reductions": {"reductions": "eager"},
+    **{
+        f"without {name}": {"moves": {n: s for n, s in BLOCKS.items() if n != name}}
+        for name in BLOCKS
+        if name != "hold"
+    },
     "the original's method": {"method": "mcmc", "start": "data"},
 }
 

@@ -213,6 +213,8 @@ def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str
     assert "--data-size has no effect" in warnings
     assert search("--gpu-memory", "40", "--semantics", "original") == 0
     assert "--gpu-memory has no effect with original semantics" in capsys.readouterr().err
+    assert search("--method", "mcmc", "--reductions", "eager") == 0
+    assert "--reductions has no effect with method mcmc" in capsys.readouterr().err
 
 
 def test_the_same_value_twice_is_no_contradiction(capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,6 +317,17 @@ def test_a_time_ends_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     budget = int(more) + 40  # type: ignore[call-overload]
     assert main(["search", "--resume", str(tmp_path / "run"), "--search-budget", str(budget)]) == 0  # a new limit
     assert run_json(tmp_path / "run")["iterations"] == budget + 1
+
+
+def test_a_checkpoint_with_other_operators_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("-o", str(tmp_path / "run"), "--search-budget", "3") == 0
+    path = tmp_path / "run" / "checkpoint.json"
+    whole = orjson.loads(path.read_bytes())
+    n_op = len(whole["current"]["after"])
+    for after in ([n_op] * n_op, [-2] * n_op, [0] * n_op, [-1] * (n_op + 1), [[-1]] * n_op):  # 0 after itself
+        path.write_bytes(orjson.dumps({**whole, "current": {**whole["current"], "after": after}}))
+        assert main(["search", "--resume", str(tmp_path / "run"), "--search-budget", "9"]) == 2
+        assert "is not of the run its run.json describes" in capsys.readouterr().err
 
 
 def test_jobs_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

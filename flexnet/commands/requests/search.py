@@ -252,6 +252,8 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
         warnings.append("--segment-bytes has no effect with corrected semantics; use --semantics original")
     if values["gpu_memory"] is not None and not semantics.limit_memory:
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
+    if "--reductions" in given and _is_mcmc(values):
+        warnings.append("--reductions has no effect with method mcmc, whose all-reduces start at once")
     if "--search-budget" not in given and values["time"] is None and _is_mcmc(values):
         warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
     if (values["export"], values["taskgraph"], values["output"]) == (None, None, None):

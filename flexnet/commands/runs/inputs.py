@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
@@ -16,7 +14,7 @@ from flexnet.files import sha256_of
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem
-from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, order_configs
+from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, order_configs, same_strategy
 from flexnet.plan.strategy_file import read_strategy
 from flexnet.search import history
 from flexnet.search.checkpoint import restore
@@ -190,11 +188,13 @@ def _fits_alone(ready: Prepared, state: State) -> bool:
 def _is_strategy(problem: Problem, strategy: Strategy) -> bool:
     """Whether a strategy is one for a problem."""
     n_op, n_server = len(problem.graph.operators), problem.cluster.n_server
-    if strategy.choice.shape != (n_op,) or strategy.devices.shape != (n_op, n_server):
+    if [array.shape for array in strategy] != [(n_op,), (n_op, n_server), (n_op,)]:
+        return False
+    if ((strategy.after < -1) | (strategy.after >= n_op)).any():
         return False
     if any(not 0 <= c < len(options) for c, options in zip(strategy.choice, problem.candidates, strict=True)):
         return False
     try:
-        return np.array_equal(make_strategy(problem, configs_of(problem, strategy)).devices, strategy.devices)
+        return same_strategy(make_strategy(problem, configs_of(problem, strategy)), strategy)
     except FlexNetError:
         return False
