@@ -91,6 +91,8 @@ def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
     assert np.array_equal(changed.devices, strategy.devices)
     new = changed.after != strategy.after
     assert new.any()
+    late = np.flatnonzero(new & (changed.after >= 0))
+    assert all(problem.graph.operators[op].weights for op in late)
     assert (changed.after[new] < np.flatnonzero(new)).all()  # operators before theirs, whose backward pass comes later
     assert same_strategy(make_strategy(problem, configs_of(problem, changed)), changed)
 

@@ -47,6 +47,8 @@ class Blocks:
         Of every operator, its candidates by number of parts, those cut along the batch alone first.
     whole : tuple of bool
         Operators that are never cut.
+    weighted : tuple of bool
+        Operators with weights, which may have gradients to reduce.
     """
 
     problem: Problem
@@ -57,6 +59,7 @@ class Blocks:
     branches: tuple[tuple[Chain, ...], ...]
     with_parts: tuple[dict[int, tuple[int, ...]], ...]
     whole: tuple[bool, ...]
+    weighted: tuple[bool, ...]
 
     def draw(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
         """A block: one operator, a connected run, a region, a chain, a span of the model, all of a shape, all branches.
@@ -202,6 +205,7 @@ def make_blocks(problem: Problem) -> Blocks:
         tuple(dict.fromkeys(same + together)),
         tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
         tuple(kind_of(op).whole for op in graph.operators),
+        tuple(bool(op.weights) for op in graph.operators),
     )
 
 

@@ -53,4 +53,4 @@ def hold_back(blocks: Blocks, rng: np.random.Generator, strategy: Strategy, bloc
     before, behind = edges[int(rng.integers(len(edges)))]
     if behind > 1 and rng.random() < FAR:
         before = int(rng.integers(behind))
-    strategy.after[list(blocks.behind(strategy, behind))] = before
+    strategy.after[[op for op in blocks.behind(strategy, behind) if blocks.weighted[op]]] = before
