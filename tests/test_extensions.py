@@ -141,7 +141,7 @@ class Onward(Move):
         op = int(rng.integers(len(devices)))
         used = devices[op] >= 0
         devices[op, used] = (devices[op, used] + 1) % self.n_server
-        return strategy._replace(devices=devices)
+        return Strategy(strategy.choice.copy(), devices, strategy.after.copy())
 
 
 class Alone(Start):

@@ -18,7 +18,7 @@ from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 3
+VERSION = 4
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _MOST_ROUNDS = 100  # lengths double with them; no search comes to so many

@@ -59,19 +59,23 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     Raises
     ------
     FlexNetError
-        If the topology cannot be built for this cluster, the starting strategy does not fit, or the method is not one
-        for these semantics.
+        If the topology cannot be built for this cluster, the starting strategy does not fit or lets gradients wait that
+        may not, or the method is not one for these semantics.
     """
     rng = np.random.default_rng(settings.seed)
+    ordered = settings.reductions == "ordered" and not _is_mcmc(problem, settings)
     space = make_space(
-        problem,
-        strided=settings.strided,
-        parameter_parallel=settings.parameter_parallel,
-        ordered=settings.reductions == "ordered",
+        problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel, ordered=ordered
     )
     pricer = _pricer(problem, settings)
     family = _family(problem, settings)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
+    if not ordered and (waiting := np.flatnonzero(first.after >= 0)).size:
+        name = problem.graph.operators[int(waiting[0])].name
+        raise FlexNetError(
+            f"gradients of operator {name} wait in the starting strategy, which neither eager reductions nor method "
+            "mcmc have; export it as text, which leaves that out, or search with ordered reductions"
+        )
     laid_out = _Layout(problem, settings, space, pricer, family, rng, first)
     return laid_out.chain(start is not None) if _is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
 

@@ -130,6 +130,8 @@ class Settings:
             MOVES.check(name)
             if not 0 < share < float("inf"):
                 raise FlexNetError(f"the share of move {name} is {share}; it must be a finite number above 0")
+        if self.reductions == "eager" and "hold" in (self.moves or {}):
+            raise FlexNetError("move hold lets reductions wait, which eager ones do not; leave out one of the two")
         if self.moves is not None and not self.moves:
             raise FlexNetError("the search has no moves; give at least one a share")
 

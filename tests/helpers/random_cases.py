@@ -96,6 +96,7 @@ def random_graph(rng: np.random.Generator, n_server: int) -> TaskGraph:
     Sizes and times are few round numbers, so that ties are common.
     """
     n_compute = int(rng.integers(1, 15))
+    scale = (1, 3, 10, 40)[n_compute % 4]  # flows of all the lengths that windows tell apart
     kind, place, seconds, size, op, succ, groups = [], [], [], [], [], [], []
 
     def add(k, p, s, b, o):
@@ -115,13 +116,14 @@ def random_graph(rng: np.random.Generator, n_server: int) -> TaskGraph:
             if servers[j] == server:
                 succ[tasks[j]].append(tasks[i])
             else:
-                bytes_ = int(rng.integers(1, 5)) * 1_000_003
+                bytes_ = int(rng.integers(1, 5)) * 1_000_003 * scale
                 comm = add(NOMINAL_COMM, servers[j] * n_server + server, 0.0, bytes_, i)
                 succ[tasks[j]].append(comm)
                 succ[comm].append(tasks[i])
         if rng.random() < 0.4:
             members = [int(m) for m in rng.permutation(n_server)[: int(rng.integers(1, n_server + 1))]]
-            reduce_ = add(ALLREDUCE, len(groups), float(rng.integers(0, 2)) * 1e-3, int(rng.integers(1, 9)) * 10**6, i)
+            seconds_ = float(rng.integers(0, 2)) * 1e-3
+            reduce_ = add(ALLREDUCE, len(groups), seconds_, int(rng.integers(1, 9)) * 10**6 * scale, i)
             succ[tasks[i]].append(reduce_)
             groups.append(members)
     return TaskGraph(

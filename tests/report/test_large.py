@@ -63,7 +63,13 @@ def large_plan() -> PlanFile:
         op=np.concatenate(ops).astype(np.int32),
     )
     operators = tuple(
-        PlanOperator(f"Layer_{i}", "linear", "" if i % 2 else "output 4", tuple(((servers + i) % N).tolist()))
+        PlanOperator(
+            f"Layer_{i}",
+            "linear",
+            "" if i % 2 else "output 4",
+            tuple(((servers + i) % N).tolist()),
+            "Layer_3" if i == 5 else "",
+        )
         for i in range(LAYERS)
     )
     memory = 1e9 + 1e6 * (servers % 100)
@@ -79,6 +85,8 @@ def test_a_report_of_a_thousand_servers_is_small(run_directory: Path, tmp_path: 
     assert len(html) < MOST_BYTES
     assert "a dot stands for" in html and "block of 16 servers" in html
     assert html.count("<tr") < 200
+    assert re.search(r"<th[^>]*>reduced after</th>", html)
+    assert len(re.findall(r"<td[^>]*>Layer_3</td>", html)) == 1
     assert re.search(r"class=\"bars\"", html)
 
 

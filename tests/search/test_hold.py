@@ -1,12 +1,14 @@
 """Reductions that wait for other operators: what the move does, what it costs, and that it pays."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_models import own_keys, random_configs, random_problem, waiting
 
 from flexnet.cost.configs import every_degrees
 from flexnet.cost.table import CostTable, Entry
+from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.network.network import connect
 from flexnet.network.routes import routes_for
@@ -17,11 +19,13 @@ from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, configs_of, make_strategy, same_strategy
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.search.find import find_plan
 from flexnet.search.moves.hold import Hold
 from flexnet.search.moves.mix import block_shares, make_mix
 from flexnet.search.moves.space import make_space
 from flexnet.search.outputs.strategy import StrategyText
 from flexnet.search.plan import price
+from flexnet.search.settings import Settings
 from flexnet.units import gbps_to_bytes_per_s
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -95,6 +99,21 @@ def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
     assert all(problem.graph.operators[op].weights for op in late)
     assert (changed.after[new] < np.flatnonzero(new)).all()  # operators before theirs, whose backward pass comes later
     assert same_strategy(make_strategy(problem, configs_of(problem, changed)), changed)
+
+
+def test_eager_reductions_never_begin_with_those_that_wait():
+    problem, configs = stages()
+    start = [*configs[:3], *(c._replace(after="Dense_102") for c in configs[3:])]
+    assert find_plan(problem, Settings("fattree", 0, seed=0), start).start_name == "imported"
+    for how in (Settings("fattree", 0, reductions="eager"), Settings("fattree", 0, method="mcmc")):
+        with pytest.raises(
+            FlexNetError, match=r"^gradients of operator Dense_103 wait in the starting strategy"
+        ):
+            find_plan(problem, how, start)
+    with pytest.raises(FlexNetError, match=r"^move hold lets reductions wait, which eager ones do not; leave out one"):
+        Settings("fattree", 0, reductions="eager", moves={"hold": 1.0})
+    with pytest.raises(FlexNetError, match=r"^unknown reductions 'late'; choose one of ordered, eager$"):
+        Settings("fattree", 0, reductions="late")
 
 
 def test_eager_reductions_never_wait():

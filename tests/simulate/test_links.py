@@ -18,6 +18,7 @@ from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks
+from flexnet.simulate.kernels.windows import LENGTHS, PACKETS, length_of, share_of
 from flexnet.simulate.protocol import FLUID, PACKET
 
 seeds = st.integers(0, 2**32 - 1)
@@ -313,3 +314,37 @@ def test_an_allreduce_uses_links_that_join_its_members(members):
     out = {int(a) for a in network.link_from[used]}
     into = {int(b) for b in network.link_to[used]}
     assert set(members) <= out and set(members) <= into
+
+
+def test_lengths_begin_at_so_many_packets():
+    for length, packets in enumerate(PACKETS, 1):
+        size = packets * PACKET.packet_bytes
+        assert (length_of(size - 1, PACKET), length_of(size, PACKET), length_of(size, FLUID)) == (length - 1, length, 0)
+    assert len(PACKETS) + 1 == LENGTHS
+
+
+def test_longer_flows_and_those_that_are_marked_on_more_links_have_less():
+    alone = [share_of(length, 1) for length in range(LENGTHS)]
+    assert alone == sorted(alone, reverse=True)
+    assert [share_of(length, 0) for length in range(LENGTHS)] == alone
+    assert share_of(0, 3) == alone[0]  # over before it is marked
+    assert share_of(LENGTHS - 1, 3) == pytest.approx(alone[-1] / 9)
+
+
+@pytest.mark.parametrize(("packets", "weight"), [(400, 1.0), (1000, 2**-0.3), (2000, 2**-1.2), (5000, 2**-2.0)])
+def test_a_transfer_over_two_shared_links_waits_for_those_over_one(packets, weight):
+    """0 to 1 shares the link of 0 with 0 to 2, that to 1 with 3 to 1; when these are through, it has both alone."""
+    size = packets * int(PACKET.packet_bytes)
+    graph = one_transfer(4, [(0, 1), (0, 2), (3, 1)], size)
+    end = FairLinks(protocol=PACKET).timeline(graph.arrays(), star(4, 12.5e9, 0.0)).end
+    both, first, second = end[graph.kind == NOMINAL_COMM]
+    once = size / 12.5e9
+    assert (first, second) == pytest.approx([once * (1 + weight)] * 2, rel=1e-2)
+    assert both == pytest.approx(2 * once, rel=1e-2)
+
+
+def test_a_link_that_a_transfer_has_for_itself_does_not_count():
+    """Of 0 to 2 and 1 to 2 each has its own way to the switch: one shared link each, so equal shares."""
+    graph = one_transfer(3, [(0, 2), (1, 2)], 10**8)
+    end = FairLinks(protocol=PACKET).timeline(graph.arrays(), star(3, 12.5e9, 0.0)).end
+    assert end[graph.kind == NOMINAL_COMM] == pytest.approx(np.full(2, 2 * 10**8 / 12.5e9), rel=1e-3)

@@ -205,7 +205,7 @@ def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given)
 
 def _protocol(values: dict[str, Any]) -> Protocol:
     protocol = PROTOCOLS[values["protocol"]]
-    if values["allreduce"] == "ps":  # its connections are fresh, but there is one round, not many
+    if values["allreduce"] == "ps":
         protocol = protocol._replace(by_server=True)
     return protocol if values["rings"] is None else protocol._replace(rings_by_index=values["rings"] == "index")
 

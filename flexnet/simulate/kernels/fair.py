@@ -49,8 +49,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     protocol : flexnet.simulate.protocol.Protocol
     window : float
         Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
-        in between gets an equal share of its narrowest link until then; one that ends does so when its bytes are
-        served, and what it frees is handed out later.
+        in between gets the share of its narrowest link that its weight then stands for; one that ends does so when its
+        bytes are served, and what it frees is handed out later.
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float

@@ -59,7 +59,10 @@ class Rings(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Flows with the same links.  Rings come first, then routes in the order of their first transfer.
+    """Flows with the same links and about as long (`flexnet.simulate.kernels.windows`).
+
+    Rings come first, those of a group for every length one after the other; then routes in the order of their first
+    transfer of a length.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
 Flows in one queue are served as their windows are.  A short flow is in the queue whole before any mark comes back; one
 that lasts has been marked down to half a first window, and over several links that others use too is marked on each of
 them, so that its share falls towards hops^-2; a link that it has for itself does not mark it.  Every round of a ring is
-a flow of its own on every edge, freshly opened.
+a flow of its own on every edge, freshly opened; all rounds meet the same links, so its weight is taken once, as if it
+shared all of its longest edge.
 
 The numbers are from small experiments with FlexNetPacket: an edge of a ring beside a long transfer over one link weighs
 12, 5.4, 2.5, 1.7, 1.3 and 1.2 with rounds of 784, 896, 1120, 1340 to 1790, 3360 and 6700 packets, and more below; a

@@ -1,6 +1,7 @@
 """Operators of sequences and experts: what is refused, what may be cut, and that parts put together are the whole."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -93,6 +94,27 @@ def test_wrong_layers_are_sentences(build: Build, sentence: str) -> None:
 def test_what_may_be_cut(build: Build, sizes: dict[int, int]) -> None:
     op = built(build)
     assert dict(kind_of(op).cut_sizes(op)) == sizes
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda b: b.rope(b.input(6, 16), b.input(6, 8), head=1),
+        lambda b: b.add(
+            OpType.CONVOLUTION, b.input(8, 6), shape=(4, 8, 4), weight=(8, 1, 3), groups=8, transposed=False, bias=False
+        ),
+    ],
+    ids=["heads", "groups"],
+)
+def test_what_is_read_through_a_view_is_cut_no_finer_than_it(build: Build) -> None:
+    """A tensor of two halves is read as one of 8 or 16 features: these fall into two pieces at most."""
+    op = built(build)
+    axis = 0 if op.kind == OpType.ROPE else op.rank - 2
+    assert kind_of(op).cut_sizes(op)[axis] == 8
+    (first, *others) = op.inputs
+    view = tuple((k, 2 if k == axis else n) for k, n in enumerate(first.tensor.dims))
+    seen = replace(op, inputs=(replace(first, op=0, view=view), *others))
+    assert kind_of(op).cut_sizes(seen)[axis] == 2
 
 
 def test_experts_have_room_for_their_share() -> None:
