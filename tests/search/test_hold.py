@@ -49,6 +49,7 @@ def stages() -> tuple[Problem, list[Config]]:
     return make_problem(graph, table, cluster, CORRECTED), configs
 
 
+@pytest.mark.compiled  # of packets; shares of links tell less of it
 def test_gradients_that_wait_let_those_through_that_others_wait_for(tmp_path):
     """The stages' all-reduces need 16 ms each; without order those of the first begin when the others have ended."""
     problem, configs = stages()
