@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -87,7 +88,9 @@ def test_parts_of_a_replay_add_up(seed, protocol):
         assert first.compute == pytest.approx(busy.max(), abs=1e-12)
         assert first.exposed >= -1e-12
         assert first.bandwidth_tax == pytest.approx(1.0)  # servers forward nothing where switches do
-        assert (first.link_bytes <= fabric.network.bandwidth * first.seconds * (1 + 1e-9)).all()
+        # Uncompiled, few packets are followed, and links are shared coarsely beyond.
+        coarse = 0.03 if numba.config.DISABLE_JIT else 1e-9
+        assert (first.link_bytes <= fabric.network.bandwidth * first.seconds * (1 + coarse)).all()
 
 
 def test_servers_that_forward_pay_a_tax():
