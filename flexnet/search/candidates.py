@@ -1,5 +1,6 @@
 """Candidates of a search; the best distinct ones, the elite, are priced once more before one is chosen."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.simulate.link_model import Timeline
 
-__all__ = ["ELITE", "Candidate", "Directions", "choose", "with_candidate"]
+__all__ = ["ELITE", "Candidate", "Directions", "choose", "with_candidate", "without_idle_waits"]
 
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
+
+AS_FAST = 1e-6  # a price that differs by a smaller share is the same
 
 Directions = npt.NDArray[np.int8]
 
@@ -37,16 +40,51 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
     ----------
     elite : tuple of Candidate
     plan : Candidate
-        Of plans with the same strategy the faster one stays.
+        Of plans with the same strategy the faster one stays; of those that differ only in reductions that wait, at no
+        gain, the one where fewer do.
     """
     if len(elite) == ELITE and plan.seconds >= elite[-1].seconds:
         return elite
-    same = [other for other in elite if same_strategy(other.strategy, plan.strategy)]
-    if same and same[0].seconds <= plan.seconds:
+    same = [other for other in elite if _alike(other, plan)]
+    if any(_is_better(other, plan) for other in same):
         return elite
     kept = [other for other in elite if not any(other is one for one in same)]
     at = sum(other.seconds <= plan.seconds for other in kept)
     return (*kept[:at], plan, *kept[at:])[:ELITE]
+
+
+def without_idle_waits(strategy: Strategy, seconds: float, price: Callable[[Strategy], float]) -> Strategy:
+    """The strategy without the waits that bring nothing: reductions that wait for one operator go at once if they can.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    seconds : float
+        What it takes.
+    price : callable
+        Seconds of a strategy.
+    """
+    for before in np.unique(strategy.after[strategy.after >= 0]):
+        eager = strategy._replace(after=np.where(strategy.after == before, -1, strategy.after))
+        now = price(eager)
+        if now <= seconds * (1 + AS_FAST):
+            strategy, seconds = eager, min(now, seconds)
+    return strategy
+
+
+def _alike(a: Candidate, b: Candidate) -> bool:
+    """Whether two plans have one strategy, or none that differs in more than reductions that wait at no gain."""
+    mine, theirs = a.strategy, b.strategy
+    if abs(a.seconds - b.seconds) <= AS_FAST * b.seconds:
+        mine = mine._replace(after=theirs.after)
+    return same_strategy(mine, theirs)
+
+
+def _is_better(a: Candidate, b: Candidate) -> bool:
+    """Whether the first of two plans that are alike is to stay: it is faster, or no slower and no more of it waits."""
+    if abs(a.seconds - b.seconds) > AS_FAST * b.seconds:
+        return a.seconds < b.seconds
+    return int(np.sum(a.strategy.after >= 0)) <= int(np.sum(b.strategy.after >= 0))
 
 
 def choose(candidates: list[tuple[Candidate, Timeline]]) -> tuple[Candidate, Timeline]:

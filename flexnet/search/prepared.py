@@ -10,7 +10,7 @@ from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.search.alternate import CoSearch
-from flexnet.search.candidates import Candidate, choose
+from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
 from flexnet.search.found import Found
 from flexnet.search.networks import other_draw
@@ -134,6 +134,8 @@ class Prepared:
             timelines = self._timelines([*deferred, *finalists])
             start = replace(self.start, timeline=timelines.pop(0)) if deferred else self.start
         best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
+        if best is not first and not outcome.interrupted:
+            best, timeline = self._settled(best, timeline)
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         if not interrupted:
@@ -158,6 +160,15 @@ class Prepared:
             draws=draws,
             as_searched=as_searched,
         )
+
+    def _settled(self, best: Candidate, timeline: Timeline) -> tuple[Candidate, Timeline]:
+        """The plan without reductions that wait at no gain by the search's prices, if it is as fast without them."""
+        strategy, rough = best.strategy, self._rough(best).seconds
+        eager = without_idle_waits(strategy, rough, lambda one: self._rough(best._replace(strategy=one)).seconds)
+        if eager is strategy:
+            return best, timeline
+        settled = best._replace(strategy=eager)
+        return choose([(settled, self.timeline(settled)), (best, timeline)])
 
     def bound(self) -> Bound | None:
         """What no plan can beat, unless the original's semantics do not tell."""

@@ -80,6 +80,23 @@ def towers() -> ModelGraph:
     return b.build()
 
 
+def test_something_is_sent_where_servers_or_cuts_differ():
+    problem = every_cut(towers(), 4)
+    blocks = make_blocks(problem)
+    assert blocks.edges.tolist() == sorted(map(list, edges(problem.graph)))
+    assert blocks.border((0, 1)).tolist() == [[1, 5]]
+    assert blocks.border((5, 6)).tolist() == [[1, 5], [3, 5], [4, 5], [6, 7], [6, 8]]
+    assert len(blocks.border(tuple(range(9)))) == 0
+    configs = [Config((1, 2), (0, 1))] * 9
+    configs[4] = Config((1, 1), (0,))  # a table is never cut
+    sends = blocks.sends(make_strategy(problem, configs), blocks.edges)
+    assert blocks.edges[sends].tolist() == [[4, 5]]
+    configs[3] = Config((1, 2), (1, 0))
+    configs[6] = Config((2, 1), (0, 1))
+    sends = blocks.sends(make_strategy(problem, configs), blocks.edges)
+    assert blocks.edges[sends].tolist() == [[2, 3], [3, 5], [4, 5], [5, 6], [6, 7], [6, 8]]
+
+
 def test_blocks_of_towers():
     blocks = make_blocks(every_cut(towers(), 4))
     assert blocks.chains == ((0, 1), (2, 3), (4,), (5, 6), (7,), (8,))

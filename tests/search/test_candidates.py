@@ -9,7 +9,7 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.plan.strategy import Strategy
 from flexnet.plan.task_graph_builder import Builder
-from flexnet.search.candidates import ELITE, Candidate, choose, with_candidate
+from flexnet.search.candidates import ELITE, Candidate, choose, with_candidate, without_idle_waits
 from flexnet.search.driver import drive
 from flexnet.search.find import find_plan
 from flexnet.search.prepare import prepare
@@ -34,6 +34,29 @@ def test_the_elite_is_the_best_of_every_strategy(prices):
     assert [int(p.seconds) for p in elite] == sorted(best.values())[:ELITE]
     assert len({int(p.strategy.choice[0]) for p in elite}) == len(elite)
     assert all(best[int(p.strategy.choice[0])] == p.seconds for p in elite)
+
+
+def test_plans_that_differ_in_idle_waits_alone_are_one():
+    """At equal prices, the one where fewer reductions wait stays; a wait that brings something is a plan of its own."""
+    eager = plan(1, 2.0)
+    idle = eager._replace(strategy=eager.strategy._replace(after=np.array([0])), seconds=2.0 + 1e-9)
+    paying = idle._replace(seconds=1.5)
+    assert with_candidate((eager,), idle) == (eager,)
+    assert with_candidate((idle,), eager) == (eager,)
+    assert with_candidate((eager,), paying) == (paying, eager)
+    assert with_candidate((paying, eager), idle) == (paying, eager)
+
+
+@given(st.lists(st.integers(-1, 3), min_size=1, max_size=6), st.sets(st.integers(0, 3)))
+def test_waits_that_bring_nothing_are_left_out(after, paying):
+    strategy = Strategy(np.zeros(len(after), np.int64), np.zeros((len(after), 1), np.int64), np.array(after))
+
+    def price(one):
+        return 10.0 - len(paying & set(one.after.tolist()))
+
+    found = without_idle_waits(strategy, price(strategy), price)
+    assert price(found) == price(strategy)
+    assert found.after.tolist() == [before if before in paying else -1 for before in after]
 
 
 def test_the_first_of_equally_fast_candidates_is_chosen():

@@ -19,12 +19,14 @@ from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, configs_of, make_strategy, same_strategy
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.search.candidates import Candidate
 from flexnet.search.find import find_plan
 from flexnet.search.moves.hold import Hold
 from flexnet.search.moves.mix import block_shares, make_mix
 from flexnet.search.moves.space import make_space
 from flexnet.search.outputs.strategy import StrategyText
 from flexnet.search.plan import price
+from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.units import gbps_to_bytes_per_s
 
@@ -113,6 +115,19 @@ def test_eager_reductions_never_begin_with_those_that_wait():
         Settings("fattree", 0, reductions="eager", moves={"hold": 1.0})
     with pytest.raises(FlexNetError, match=r"^unknown reductions 'late'; choose one of ordered, eager$"):
         Settings("fattree", 0, reductions="late")
+
+
+def test_a_found_plan_keeps_the_waits_that_pay():
+    """Layers of the second stage wait for the first and pay; what the first waits for has ended by then."""
+    problem, configs = stages()
+    ready = prepare(problem, Settings("fattree", 0, seed=0))
+    strategy = make_strategy(problem, [*configs[:3], *(c._replace(after="Dense_102") for c in configs[3:])])
+    idle = strategy._replace(after=np.array([-1, 0, 0, 2, 2, 2]))
+    network = ready.state.network
+    best = Candidate(idle, network, ready.search.pricer.rough(idle, network, None).seconds, None)
+    settled, timeline = ready._settled(best, ready.timeline(best))
+    assert settled.strategy.after.tolist() == [-1, -1, -1, 2, 2, 2]
+    assert timeline.seconds <= ready.timeline(best).seconds
 
 
 def test_eager_reductions_never_wait():

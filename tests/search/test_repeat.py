@@ -54,6 +54,23 @@ def test_an_operator_cut_more_often_goes_where_its_model_is() -> None:
     assert any(new is not None and configs_of(problem, new)[2] == Config((1, 4), (3, 2, 1, 0)) for new in changed)
 
 
+def test_layers_wait_for_what_is_to_them_what_it_is_to_their_model() -> None:
+    problem = layers(3)  # operator 0, then 1 and 2, 3 and 4, 5 and 6
+    move = Repeat(make_space(problem, strided=False))
+
+    def found(op: int, before: int) -> set[tuple[int, ...]]:
+        strategy = make_strategy(problem, [Config((1, 2), (0, 1))] * 7)
+        strategy.after[op] = before
+        drawn = (move.propose(np.random.default_rng(seed), strategy) for seed in range(60))
+        return {tuple(new.after[[1, 3, 5]].tolist()) for new in drawn if new is not None}
+
+    at_once = (-1, -1, -1)  # as another layer's
+    assert found(3, 1) == {(-1, 1, 3), at_once}  # there is none before the first layer
+    assert found(3, 0) == {(0, 0, 0), (-1, 0, 0), at_once}
+    assert found(5, 2) == {at_once}
+    assert found(1, 0) == {(0, 0, 0), at_once}
+
+
 def test_only_models_of_many_layers_have_it() -> None:
     for count, shares in ((99, BLOCKS), (100, LAYERED)):
         assert block_shares(make_space(layers(count), strided=False)) is shares

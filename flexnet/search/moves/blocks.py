@@ -18,7 +18,7 @@ from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 
-__all__ = ["Blocks", "chains_of", "copy_of", "home", "make_blocks", "spread"]
+__all__ = ["Blocks", "Ints", "chains_of", "copy_of", "home", "make_blocks", "spread"]
 
 Ints = npt.NDArray[np.int64]
 Chain = tuple[int, ...]
@@ -35,6 +35,8 @@ class Blocks:
     problem : Problem
     neighbours : tuple of tuple of int
         Producers and consumers of every operator, ascending.
+    edges : int64 (n_edge, 2)
+        Producer and consumer, every pair once.
     alike : tuple of tuple of int
         Operators of equal shape, where there are several.
     chains : tuple of tuple of int
@@ -49,10 +51,13 @@ class Blocks:
         Operators that are never cut.
     weighted : tuple of bool
         Operators with weights, which may have gradients to reduce.
+    by_sample : tuple of bool (n_candidate,)
+        Candidates of every operator that cut nothing but the batch.
     """
 
     problem: Problem
     neighbours: tuple[tuple[int, ...], ...]
+    edges: Ints
     alike: tuple[tuple[int, ...], ...]
     chains: tuple[Chain, ...]
     twins: tuple[tuple[Chain, ...], ...]
@@ -60,6 +65,7 @@ class Blocks:
     with_parts: tuple[dict[int, tuple[int, ...]], ...]
     whole: tuple[bool, ...]
     weighted: tuple[bool, ...]
+    by_sample: tuple[npt.NDArray[np.bool_], ...]
 
     def draw(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
         """A block: one operator, a connected run, a region, a chain, a span of the model, all of a shape, all branches.
@@ -142,6 +148,22 @@ class Blocks:
         strategy.devices[op] = -1
         strategy.devices[op, :n] = servers
 
+    def border(self, block: Chain) -> Ints:
+        """The edges between a block and what is outside, int64 (n, 2)."""
+        border: Ints = self.edges[np.isin(self.edges, block).sum(axis=1) == 1]
+        return border
+
+    def sends(self, strategy: Strategy, edges: Ints) -> npt.NDArray[np.bool_]:
+        """Over which edges something is sent, (n_edge,): servers or their order differ, or a cut is not of samples.
+
+        Cuts of other axes that happen to match send nothing and count as sending.
+        """
+        devices = strategy.devices[edges]
+        moved = (devices[:, 0] != devices[:, 1]).any(axis=1)
+        by_sample = np.array([same[choice] for same, choice in zip(self.by_sample, strategy.choice, strict=True)])
+        sends: npt.NDArray[np.bool_] = moved | ~by_sample[edges].all(axis=1)
+        return sends
+
     def behind(self, strategy: Strategy, at: int) -> Chain:
         """Of the operators that hang together with ``at`` on the same servers, itself and those after it."""
         return tuple(op for op in self._together(strategy, at) if op >= at)
@@ -179,11 +201,10 @@ def make_blocks(problem: Problem) -> Blocks:
     """Lay out the blocks of a problem."""
     graph = problem.graph
     neighbours: list[set[int]] = [set() for _ in graph.operators]
-    for op in graph.operators:
-        for source in op.inputs:
-            if source.op is not None:
-                neighbours[op.index].add(source.op)
-                neighbours[source.op].add(op.index)
+    edges = sorted({(source.op, op.index) for op in graph.operators for source in op.inputs if source.op is not None})
+    for producer, consumer in edges:
+        neighbours[consumer].add(producer)
+        neighbours[producer].add(consumer)
     names = [shape_name(op) for op in graph.operators]
     alike: dict[str, list[int]] = defaultdict(list)
     for op in graph.operators:
@@ -199,6 +220,7 @@ def make_blocks(problem: Problem) -> Blocks:
     return Blocks(
         problem,
         tuple(tuple(sorted(others)) for others in neighbours),
+        np.array(edges, np.int64).reshape(-1, 2),
         tuple(tuple(ops) for ops in alike.values() if len(ops) > 1),
         chains,
         tuple(same),
@@ -206,6 +228,7 @@ def make_blocks(problem: Problem) -> Blocks:
         tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
         tuple(kind_of(op).whole for op in graph.operators),
         tuple(bool(op.weights) for op in graph.operators),
+        tuple(_by_sample(problem, op) for op in range(len(graph.operators))),
     )
 
 
@@ -260,6 +283,11 @@ def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:
     step = n_server // n
     servers: Ints = place + step * np.arange(n) if strided else place * n + np.arange(n)
     return servers
+
+
+def _by_sample(problem: Problem, op: int) -> npt.NDArray[np.bool_]:
+    rank = problem.graph.operators[op].rank
+    return np.array([prod(entry.degrees) == entry.degrees[rank - 1] for entry in problem.candidates[op]])
 
 
 def _with_parts(problem: Problem, op: int) -> dict[int, tuple[int, ...]]:

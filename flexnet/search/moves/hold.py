@@ -10,7 +10,7 @@ Training, MLSys 2019; Peng et al., A Generic Communication Scheduler for Distrib
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import Blocks, Chain, copy_of
+from flexnet.search.moves.blocks import Blocks, Ints, copy_of
 from flexnet.search.moves.move import Move
 
 __all__ = ["Hold", "hold_back"]
@@ -29,28 +29,27 @@ class Hold(Move):
         if rng.random() < RELEASED:
             changed.after[list(blocks.draw(rng, strategy))] = -1
         else:
-            hold_back(blocks, rng, changed, tuple(range(len(blocks.whole))))
+            hold_back(blocks, rng, changed, blocks.edges)
         return None if np.array_equal(changed.after, strategy.after) else changed
 
 
-def hold_back(blocks: Blocks, rng: np.random.Generator, strategy: Strategy, block: Chain) -> None:
-    """Let the gradients of what lies behind an edge wait for what lies before it.
+def hold_back(blocks: Blocks, rng: np.random.Generator, strategy: Strategy, edges: Ints) -> None:
+    """Let the gradients of what lies behind an edge that something is sent over wait for what lies before it.
 
-    The edge is one of those at the border of a block where servers change, if there are any.  Behind it lies what hangs
-    together on the servers of its consumer.
+    Behind it lies what hangs together on the servers of its consumer.  Where nothing is sent nothing is to be let
+    through, and nothing changes.
 
     Parameters
     ----------
     strategy : Strategy
         Is written to.
-    block : tuple of int
+    edges : int64 (n, 2)
+        To choose from: producer, consumer.
     """
-    edges = [(min(op, other), max(op, other)) for op in block for other in blocks.neighbours[op]]
-    if not edges:
+    sent = edges[blocks.sends(strategy, edges)]
+    if not len(sent):
         return
-    crossing = [edge for edge in edges if not np.array_equal(*np.sort(strategy.devices[list(edge)], axis=1))]
-    edges = crossing or edges
-    before, behind = edges[int(rng.integers(len(edges)))]
+    before, behind = sent[int(rng.integers(len(sent)))].tolist()
     if behind > 1 and rng.random() < FAR:
         before = int(rng.integers(behind))
     strategy.after[[op for op in blocks.behind(strategy, behind) if blocks.weighted[op]]] = before

@@ -15,10 +15,10 @@ MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along wi
 
 
 class Recut(Move):
-    """All operators of a block are cut into as many parts, on the same servers."""
+    """All operators of a block are cut into as many parts, on the same servers; at times reductions then wait."""
 
     def propose(self, rng: np.random.Generator, strategy: Strategy) -> Strategy | None:
-        """A strategy with a block that is cut anew."""
+        """A strategy with a block that is cut anew, and perhaps reductions that let through what crosses its border."""
         blocks = self.space.blocks
         block = blocks.draw(rng, strategy)
         servers = blocks.servers(rng, strategy, block)
@@ -34,5 +34,5 @@ class Recut(Move):
             if not (stay and blocks.whole[op]):
                 blocks.assign(changed, op, servers, degrees, rng)
         if self.space.ordered and rng.random() < HOLDING:
-            hold_back(blocks, rng, changed, block)
+            hold_back(blocks, rng, changed, blocks.border(block))
         return changed
