@@ -113,7 +113,12 @@ class Networks:
         how = rng.random()
         if self.degree is None or how < FAMILY:
             return self.rebuild(rng, demand)
-        topology = wire(demand, self.degree, rng, regular=how < (1 + FAMILY) / 2)
+        return self.wired(rng, demand, regular=how < (1 + FAMILY) / 2)
+
+    def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> Network:
+        """A network wired for just the groups and pairs of a demand, where links may be any."""
+        assert self.degree is not None
+        topology = wire(demand, self.degree, rng, regular=regular)
         return build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
 
     def can_change(self, network: Network) -> bool:

@@ -147,6 +147,10 @@ class Portfolio:
             network = self.networks.rebuild(rng, self.pricer.demand(strategy))
         limit = HOPELESS * state.best.seconds
         plan = self._priced(rng, strategy, network, limit, origin)
+        if self.networks is not None and self.networks.degree is not None:
+            wired = self.networks.wired(rng, self.pricer.demand(strategy))
+            own = self._priced(rng, strategy, wired, min(limit, plan.seconds), origin)
+            plan = own if own.seconds < plan.seconds else plan
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
         if exact:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))

@@ -27,9 +27,11 @@ __all__ = ["Prepared", "is_soon_exact"]
 
 OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 
-# Hops of packets followed to choose among the best plans, if one alone has no more; and before a search begins, or to
-# tell a plan's time in a checkpoint: some seconds, and about one.
+# Hops of packets followed to choose among the best plans, if one alone has no more, and for each second that a search
+# was given, so that it is a tenth longer; and before a search begins, or to tell a plan's time in a checkpoint: about a
+# second.
 FINAL_HOPS = 40_000_000
+HOPS_A_SECOND = 400_000
 NEARLY = 1.05  # times the best by the search's prices: proposals may be off by so much
 GLANCED_HOPS = 5_000_000
 
@@ -69,9 +71,12 @@ class Prepared:
         return self.search.pricer.exact(candidate.strategy, candidate.network, candidate.directions)
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
-        """The fastest candidate at full resolution, of the best one and others, as far as `FINAL_HOPS` go."""
-        finalists = self._finalists(state, FINAL_HOPS)
+        """The fastest candidate at full resolution, of the best one and others, as far as hops go."""
+        finalists = self._finalists(state, self._final_hops())
         return choose(list(zip(finalists, self._timelines(finalists), strict=True)))
+
+    def _final_hops(self) -> float:
+        return max(FINAL_HOPS, HOPS_A_SECOND * (self.settings.time or 0.0))
 
     def _rough(self, candidate: Candidate) -> Timeline:
         """A candidate's times as the search has them."""
@@ -123,7 +128,7 @@ class Prepared:
 
     def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
         first, pricer = self.state.current, self.search.pricer
-        finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else FINAL_HOPS)
+        finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else self._final_hops())
         start = self.start
         as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
         if as_searched:

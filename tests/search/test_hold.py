@@ -10,6 +10,7 @@ from flexnet.cost.configs import every_degrees
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
+from flexnet.model.operators import kind_of
 from flexnet.network.network import connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.fattree import fat_tree
@@ -21,7 +22,8 @@ from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search.candidates import Candidate
 from flexnet.search.find import find_plan
-from flexnet.search.moves.hold import Hold
+from flexnet.search.moves.blocks import make_blocks
+from flexnet.search.moves.hold import Hold, with_regions_held
 from flexnet.search.moves.mix import block_shares, make_mix
 from flexnet.search.moves.space import make_space
 from flexnet.search.outputs.strategy import StrategyText
@@ -102,6 +104,24 @@ def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
     assert all(problem.graph.operators[op].weights for op in late)
     assert (changed.after[new] < np.flatnonzero(new)).all()  # operators before theirs, whose backward pass comes later
     assert same_strategy(make_strategy(problem, configs_of(problem, changed)), changed)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_regions_wait_for_the_last_they_read_elsewhere(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    strategy = make_strategy(problem, random_configs(rng, problem))
+    held = with_regions_held(make_blocks(problem), strategy)
+    assert same_strategy(held._replace(after=strategy.after), strategy)
+    at = [frozenset(row[row >= 0].tolist()) for row in strategy.devices]
+    for op in np.flatnonzero(held.after >= 0):
+        before = int(held.after[op])
+        assert before < op
+        assert at[before] != at[op]
+        readers = [reader for reader in problem.graph.operators if any(s.op == before for s in reader.inputs)]
+        assert any(at[reader.index] == at[op] for reader in readers)
+        assert not kind_of(problem.graph.operators[before]).whole
 
 
 def test_eager_reductions_never_begin_with_those_that_wait():

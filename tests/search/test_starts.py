@@ -7,14 +7,14 @@ from command_lines import SEARCH, errors_of, run_json
 from flexnet.commands.cli import run
 
 
-@pytest.mark.parametrize("start", ["all", "data", "dp", "groups"])
+@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "stages"])
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--method", method, "--start", start, "--search-budget", "20", "-o", str(tmp_path / "a")]
     assert run([*SEARCH, *words]) == 0
     shown = capsys.readouterr().out
     assert "bound      no plan takes less than " in shown
-    begun = {"dp": "dynamic-programming", "groups": "groups"}.get(start, "data-parallel")
+    begun = {"dp": "dynamic-programming", "groups": "groups", "stages": "stages"}.get(start, "data-parallel")
     assert f"{begun if method == 'mcmc' else 'data-parallel'} start" in shown
     record = run_json(tmp_path / "a")
     assert 0 < record["lower_bound_ms"] <= record["best_ms"]  # type: ignore[operator]
@@ -22,6 +22,39 @@ def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys:
     assert sum(record["bound_terms"].values()) == pytest.approx(1.0, abs=0.05)  # type: ignore[attr-defined]
     assert bool(record.get("additive_ms_and_memory_gb")) == (start == "dp")
     assert record["inputs"]["settings"]["start"] == start  # type: ignore[index]
+
+
+def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() -> None:
+    """Six equal layers: in two stages three each, in four 1, 2, 2 and 1; a table stays where it is."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.blocks import home
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.stages import Stages
+
+    b = GraphBuilder("layers", 64)
+    x = b.embedding(b.input(1, dtype="int64"), 1000, 512)
+    for _ in range(6):
+        x = b.dense(x, 512)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=8), graph)
+    problem = make_problem(graph, table, Cluster(8), CORRECTED)
+
+    def points(*, ordered: bool) -> set[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]:
+        space = make_space(problem, strided=True, ordered=ordered)
+        found = Stages().points(space, None, None, np.random.default_rng(0)).strategies  # type: ignore[arg-type]
+        homes = [tuple(tuple(home(strategy, op).tolist()) for op in range(7)) for strategy in found]  # type: ignore[arg-type]
+        return {(at, tuple(s.after.tolist())) for at, s in zip(homes, found, strict=True)}  # type: ignore[union-attr]
+
+    held, eager = points(ordered=True), points(ordered=False)
+    table_at = next(iter(held))[0][0]
+    assert len(table_at) == 1
+    left, right, even, odd = (0, 1, 2, 3), (4, 5, 6, 7), (0, 2, 4, 6), (1, 3, 5, 7)
+    assert ((table_at, *[left] * 3, *[right] * 3), (-1, -1, -1, -1, 3, 3, 3)) in held
+    assert ((table_at, *[even] * 3, *[odd] * 3), (-1, -1, -1, -1, 3, 3, 3)) in held
+    assert ((table_at, (0, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 7)), (-1, -1, 1, 1, 3, 3, 5)) in held
+    assert {at for at, _ in held} == {at for at, _ in eager}
+    assert {after for _, after in eager} == {(-1,) * 7}
 
 
 LAYERED = ["--num-layers", "4", "--hidden-size", "512", "--intermediate-size", "1024", "--num-heads", "8"]
@@ -90,7 +123,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], '--start is "best"; it must be all, data, dp, groups or layers'),
+        (["--start", "best"], '--start is "best"; it must be all, data, dp, groups, stages or layers'),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )

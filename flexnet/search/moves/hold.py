@@ -10,10 +10,10 @@ Training, MLSys 2019; Peng et al., A Generic Communication Scheduler for Distrib
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import Blocks, Ints, copy_of
+from flexnet.search.moves.blocks import Blocks, Chain, Ints, copy_of
 from flexnet.search.moves.move import Move
 
-__all__ = ["Hold", "hold_back"]
+__all__ = ["Hold", "hold_back", "with_regions_held"]
 
 RELEASED = 0.35  # of the proposals
 FAR = 0.25  # of the others wait for any operator before theirs, not for one whose output they read
@@ -53,3 +53,23 @@ def hold_back(blocks: Blocks, rng: np.random.Generator, strategy: Strategy, edge
     if behind > 1 and rng.random() < FAR:
         before = int(rng.integers(behind))
     strategy.after[[op for op in blocks.behind(strategy, behind) if blocks.weighted[op]]] = before
+
+
+def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
+    """The strategy in which all reductions let through what is sent between groups of servers.
+
+    What hangs together on the same servers waits for the last operator on others that it reads, tables aside.
+    """
+    changed = copy_of(strategy)
+    left = set(range(len(blocks.whole)))
+    while left:
+        region = blocks.behind(strategy, min(left))
+        left.difference_update(region)
+        before = max((op for member in region for op in _read_elsewhere(blocks, region, member)), default=-1)
+        changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
+    return changed
+
+
+def _read_elsewhere(blocks: Blocks, region: Chain, member: int) -> list[int]:
+    """What an operator of a region reads that is not of it and can be cut."""
+    return [op for op in blocks.neighbours[member] if op < member and op not in region and not blocks.whole[op]]

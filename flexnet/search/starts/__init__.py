@@ -20,6 +20,7 @@ STARTS: "Registry[type[Start]]" = Registry(
         "data": "flexnet.search.starts.data_parallel:DataParallel",
         "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
         "groups": "flexnet.search.starts.groups:Groups",
+        "stages": "flexnet.search.starts.stages:Stages",
         "layers": "flexnet.search.starts.layers:Layers",
     },
 )

@@ -2,7 +2,8 @@
 
 Branches (towers that are joined, tables, heads) are dealt out over disjoint sets of servers, and all other operators
 are cut over as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they
-lie side by side, and how many the rest has, as long as there are not too many.
+lie side by side, and how many the rest has, as long as there are not too many.  Each comes as it is and, where
+reductions may wait, with reductions that let through what is sent between groups.
 """
 
 from typing import ClassVar
@@ -14,13 +15,14 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import deal_out
+from flexnet.search.moves.hold import with_regions_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["Groups"]
 
-MOST = 120  # strategies; fewer kinds of branches are dealt out where there would be more
+MOST = 120  # combinations; fewer kinds of branches are dealt out where there would be more
 
 
 class Groups(Start):
@@ -53,4 +55,5 @@ class Groups(Start):
                     dealt = copy_of(strategy)
                     deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
                     found.append(dealt)
-        return StartPoints(tuple(found))
+        held = [with_regions_held(blocks, strategy) for strategy in found] if space.ordered else []
+        return StartPoints((*found, *(strategy for strategy in held if (strategy.after >= 0).any())))

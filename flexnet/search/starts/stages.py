@@ -1,0 +1,90 @@
+"""The model in stages, each on servers of its own.
+
+A server of a stage has the weights of that stage alone to reduce, and all that the stages compute one after the other
+costs is time in which the reductions of others go on.  Reductions of a stage wait until what the one before it needs is
+through.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.model.cutting import divisors
+from flexnet.network.family import TopologyFamily
+from flexnet.plan.strategy import Strategy, make_strategy
+from flexnet.search.moves.blocks import Chain, copy_of, spread
+from flexnet.search.moves.deal import deal_out
+from flexnet.search.moves.hold import with_regions_held
+from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.start import Start, StartPoints
+
+__all__ = ["Stages"]
+
+MOST_STAGES = 8
+Floats = npt.NDArray[np.float64]
+
+
+class Stages(Start):
+    """Consecutive operators on 2 to 8 disjoint sets of servers; tables stay, and branches are dealt out or not."""
+
+    name: ClassVar[str] = "stages"
+
+    def points(
+        self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
+    ) -> StartPoints:
+        """Stages of equal weights, of equal work, and of both on the mean; sets side by side and spread."""
+        blocks, n_server = space.blocks, space.problem.cluster.n_server
+        base = make_strategy(space.problem, data_parallel(rng, space))
+        bases = [(base, frozenset[int]())]
+        for branches in sorted(blocks.branches, key=lambda same: -sum(map(len, same)))[:1]:
+            dealt, n = copy_of(base), max(n_server // len(branches), 1)
+            deal_out(blocks, dealt, branches, max(divisors(n_server, n)), 0, strided=False, rng=rng)
+            bases.append((dealt, frozenset(op for chain in branches for op in chain)))
+        found: list[Strategy] = []
+        for strategy, dealt_out in bases:
+            staged = tuple(op for op, whole in enumerate(blocks.whole) if not whole and op not in dealt_out)
+            for n_stage in divisors(n_server, min(n_server, MOST_STAGES))[1:]:
+                loads = _loads(space, staged, n_server // n_stage)
+                for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
+                    for strided in (False, True):
+                        laid = _laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng)
+                        found.append(with_regions_held(blocks, laid) if space.ordered else laid)
+        return StartPoints(tuple(found))
+
+
+def _laid(
+    space: MoveSpace,
+    strategy: Strategy,
+    staged: Chain,
+    stage_of: tuple[int, ...],
+    n_stage: int,
+    *,
+    strided: bool,
+    rng: np.random.Generator,
+) -> Strategy:
+    """The strategy with operators cut along the batch over the servers of their stage."""
+    n_server, changed = space.problem.cluster.n_server, copy_of(strategy)
+    for op, stage in zip(staged, stage_of, strict=True):
+        servers = spread(n_server, n_server // n_stage, stage, strided=strided)
+        space.blocks.assign(changed, op, servers, None, rng)
+    return changed
+
+
+def _loads(space: MoveSpace, staged: Chain, n_part: int) -> list[Floats]:
+    """What stages are to have alike, as shares of all: parameters, seconds of that many parts, the mean of both."""
+    blocks, operators, candidates = space.blocks, space.problem.graph.operators, space.problem.candidates
+    weights = np.array([float(operators[op].n_parameter) for op in staged])
+    choices = [blocks.with_parts[op].get(n_part, (0,))[0] for op in staged]
+    entries = [candidates[op][choice] for op, choice in zip(staged, choices, strict=True)]
+    seconds = np.array([entry.forward + entry.backward for entry in entries])
+    shares = [load / load.sum() for load in (weights, seconds) if load.sum() > 0]
+    return [*shares, sum(shares) / 2] if len(shares) == 2 else shares
+
+
+def _stages(load: Floats, n_stage: int) -> list[int]:
+    """Which stage every operator is in, by where the middle of its load lies."""
+    middle = np.cumsum(load) - load / 2
+    stages: list[int] = np.maximum.accumulate(np.minimum(middle * n_stage, n_stage - 1).astype(np.int64)).tolist()
+    return stages
