@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -75,14 +76,18 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
     sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
     volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
     by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
-    ordered: dict[bytes, float] = {}  # by members in the order of the all-reduce, which is mostly the same
-    ptr = tasks.group_ptr.tolist()
-    for at, size in zip(tasks.place[reduce_].tolist(), tasks.bytes[reduce_].tolist(), strict=True):
-        if ptr[at + 1] - ptr[at] >= 2 and size > 0:
-            key = tasks.group[ptr[at] : ptr[at + 1]].tobytes()
-            ordered[key] = ordered.get(key, 0.0) + size
+    total = np.bincount(tasks.place[reduce_], weights=tasks.bytes[reduce_], minlength=len(tasks.group_ptr) - 1)
     groups: dict[tuple[int, ...], float] = {}
-    for key, total in ordered.items():
-        group = tuple(sorted(np.frombuffer(key, tasks.group.dtype).tolist()))
-        groups[group] = groups.get(group, 0.0) + total
+    ptr = tasks.group_ptr.tolist()
+    members, element = tasks.group.tobytes(), tasks.group.itemsize
+    for at in np.flatnonzero(total).tolist():
+        if ptr[at + 1] - ptr[at] >= 2:
+            group = _ascending(members[ptr[at] * element : ptr[at + 1] * element], tasks.group.dtype)
+            groups[group] = groups.get(group, 0.0) + float(total[at])
     return Demand(n_server, pairs.reshape(n_server, n_server), by_size, groups)
+
+
+@lru_cache(maxsize=4096)
+def _ascending(members: bytes, dtype: np.dtype[np.int32]) -> tuple[int, ...]:
+    """The members of an all-reduce in ascending order; the same few come again and again."""
+    return tuple(sorted(np.frombuffer(members, dtype).tolist()))

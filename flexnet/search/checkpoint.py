@@ -18,7 +18,7 @@ from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 4
+VERSION = 5
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
@@ -55,6 +55,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "slot_best": None if s.slot_best is None else plan(s.slot_best),
             "before": _finite(s.before),
             "credit": list(s.credit),
+            "gains": list(s.gains),
             "origins": list(s.origins),
         }
 
@@ -148,6 +149,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),
+        gains=(_share(document["gains"][0]), _share(document["gains"][1])),
         origins=tuple(map(_name, document["origins"])),
     )
 
@@ -163,6 +165,12 @@ def _infinite(value: float | None) -> float:
 def _time(value: object) -> float:
     if not isinstance(value, float):
         raise ValueError(f"{value!r} is not a time")
+    return value
+
+
+def _share(value: object) -> float:
+    if not (isinstance(value, float) and 0 < value <= 1):
+        raise ValueError(f"{value!r} is not a share of proposals")
     return value
 
 

@@ -32,9 +32,13 @@ SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 POOL = 12
-HOPELESS = 3.0  # a start that takes so many times the best is not annealed from
+HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
-REBUILT = 0.5  # of the proposals are priced on a network of their own too
+REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
+LEAST_REBUILT = 0.05  # at least
+REBUILDING = 2.5  # times what a proposal takes on the network there is
+UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
+REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
@@ -79,7 +83,8 @@ class Portfolio:
         first = self._priced(rng, strategy, network, np.inf, name)
         elite = self._with((), first)
         credit = (1.0,) * len(self.moves.moves)
-        schedule = Schedule(others, (first,), (first,), credit=credit, origins=tuple(rest))
+        gains = (UNTRIED, UNTRIED)
+        schedule = Schedule(others, (first,), (first,), credit=credit, gains=gains, origins=tuple(rest))
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
     def over(self, state: State) -> bool:
@@ -101,7 +106,7 @@ class Portfolio:
         current = state.current
         limit = current.seconds * (1.0 - self._temperature(schedule) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt, tried = -1, current, False, REWIRE
-        accepted = improved = False
+        accepted = improved = built = False
         if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
             plan = self._rewired(rng, self.networks, current, limit)
             rebuilt = plan is not current
@@ -109,7 +114,7 @@ class Portfolio:
             which, strategy = self._propose(rng, current.strategy, schedule.credit)
             tried = self.moves.moves[which][0].name
             if strategy is not None:
-                plan, rebuilt = self._price(rng, strategy, current, limit)
+                plan, rebuilt, built = self._price(rng, strategy, current, limit, _share_rebuilt(*schedule.gains))
         if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
@@ -119,7 +124,10 @@ class Portfolio:
                 schedule = replace(schedule, slot_best=plan)
         worth = 1.0 if plan.seconds < current.seconds * (1 - 1e-6) else 0.0
         credit = tuple(c * FADING + worth * (k == which) for k, c in enumerate(schedule.credit))
-        schedule = replace(schedule, at=schedule.at + 1, credit=credit)
+        gains = schedule.gains
+        if which >= 0:
+            gains = _after_gain(gains, worth, rebuilt=rebuilt, built=built)
+        schedule = replace(schedule, at=schedule.at + 1, credit=credit, gains=gains)
         if schedule.at >= self._slot_length(schedule):
             schedule = _after_slot(schedule, state.best)
         state = replace(state, iteration=state.iteration + 1, schedule=schedule)
@@ -148,9 +156,10 @@ class Portfolio:
         limit = HOPELESS * state.best.seconds
         plan = self._priced(rng, strategy, network, limit, origin)
         if self.networks is not None and self.networks.degree is not None:
-            wired = self.networks.wired(rng, self.pricer.demand(strategy))
-            own = self._priced(rng, strategy, wired, min(limit, plan.seconds), origin)
-            plan = own if own.seconds < plan.seconds else plan
+            for regular in (False, True):
+                wired = self.networks.wired(rng, self.pricer.demand(strategy), regular=regular)
+                own = self._priced(rng, strategy, wired, min(limit, plan.seconds), origin)
+                plan = own if own.seconds < plan.seconds else plan
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
         if exact:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
@@ -174,22 +183,28 @@ class Portfolio:
         return which, self.moves.moves[which][0].propose(rng, strategy)
 
     def _price(
-        self, rng: np.random.Generator, strategy: Strategy, current: Candidate, limit: float
-    ) -> tuple[Candidate, bool]:
-        """The faster of the strategy on the network there is and, at times, on one built for it."""
+        self, rng: np.random.Generator, strategy: Strategy, current: Candidate, limit: float, share_rebuilt: float
+    ) -> tuple[Candidate, bool, bool]:
+        """The faster of the strategy on the network there is and, at times, on one built for it; which, if there was.
+
+        Returns
+        -------
+        tuple of Candidate, bool, bool
+            The plan, whether it is on a network built for it, and whether one was built.
+        """
         demand, network, origin = None, current.network, current.origin
         if self.networks is not None and network.topology.cycles:
             demand = self.pricer.demand(strategy)
             network = add_cycles(network, demand.groups, rng)
         plan = self._priced(rng, strategy, network, limit, origin)
-        if self.networks is None or rng.random() >= REBUILT:
-            return plan, False
+        if self.networks is None or rng.random() >= share_rebuilt:
+            return plan, False, False
         degree = self.networks.degree
         if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
-            return plan, False
+            return plan, False, False
         network = self.networks.built(rng, demand or self.pricer.demand(strategy))
         own = self._priced(rng, strategy, network, min(limit, plan.seconds), origin)
-        return (own, True) if own.seconds < plan.seconds else (plan, False)
+        return (own, True, True) if own.seconds < plan.seconds else (plan, False, True)
 
     def _rewired(self, rng: np.random.Generator, networks: Networks, current: Candidate, limit: float) -> Candidate:
         """The current strategy on a network that differs a little; the current plan if there is none."""
@@ -240,6 +255,18 @@ def first_slot(tasks: TaskArrays, network: Network) -> int:
     """
     hops = int(np.diff(network.route_ptr)[tasks.place[tasks.kind == NOMINAL_COMM]].sum())
     return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(hops, 1), SHORT_SLOT))
+
+
+def _share_rebuilt(own: float, kept: float) -> float:
+    """Of the proposals are priced on networks of their own too: more where that brings more gains for what it takes."""
+    return min(max(REBUILT * own / (kept * REBUILDING), LEAST_REBUILT), REBUILT)
+
+
+def _after_gain(gains: tuple[float, float], worth: float, *, rebuilt: bool, built: bool) -> tuple[float, float]:
+    """The shares of gains on networks of their own and on the current ones, after a proposal."""
+    own, kept = gains
+    own += REMEMBERED * (worth * rebuilt - own) * built
+    return own, kept + REMEMBERED * (worth * (not rebuilt) - kept)
 
 
 def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:

@@ -39,6 +39,8 @@ class Schedule:
         Rounds in a row that gained next to nothing.
     credit : tuple of float
         What every move has brought lately.
+    gains : (float, float)
+        Shares of the proposals that were faster lately: of those on a network of their own, and on the current one.
     """
 
     pending: tuple[Strategy, ...]
@@ -54,6 +56,7 @@ class Schedule:
     before: float = np.inf
     stale: int = 0
     credit: tuple[float, ...] = ()
+    gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()
 
 

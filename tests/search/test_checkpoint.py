@@ -71,7 +71,7 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
     state = restore(path, again.rng)
     assert checkpoint_json(state, again.rng) == path.read_bytes()
     assert state.network is state.current.network
-    for name in ("round", "stage", "slot", "at", "stale", "before", "credit"):
+    for name in ("round", "stage", "slot", "at", "stale", "before", "credit", "gains"):
         assert getattr(state.schedule, name) == getattr(stopped, name)
     for name in ("pending", "pool", "starts", "entrants", "results"):
         assert len(getattr(state.schedule, name)) == len(getattr(stopped, name))
@@ -174,7 +174,7 @@ def test_a_missing_or_unreadable_file_is_refused(tmp_path):
 def test_another_version_is_refused(content, tmp_path):
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
-    refused(path, r"is not one of this version of flexnet \(version 4\)")
+    refused(path, r"is not one of this version of flexnet \(version 5\)")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
@@ -276,6 +276,8 @@ def graph_on(n_server: int) -> TaskGraph:
         (("schedule", "starts"), []),
         (("schedule", "at"), 1),
         (("schedule", "credit"), ["much"]),
+        (("schedule", "gains"), [0.1]),
+        (("schedule", "gains"), [0.1, -0.1]),
         (("schedule", "pool", 0, "network"), 10**6),
         (("best", "directions"), [3]),
     ],

@@ -1,1 +1,1 @@
-"""Compiled loops over networks: `routes`, `cycles` and `tours`, with the random numbers of `xorshift`."""
+"""Compiled loops over networks: `routes`, `cycles`, `tours` and `shares`, with the random numbers of `xorshift`."""

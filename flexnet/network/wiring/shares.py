@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.demand import Demand
+from flexnet.network.kernels.shares import highest_averages
 
 __all__ = ["Group", "Traffic", "best_shares", "ring_shares", "sent_by_group"]
 
@@ -48,16 +49,8 @@ def ring_shares(sent: Mapping[Group, float], free: Ints) -> dict[Group, int]:
     >>> ring_shares({(0, 1, 2, 3): 30.0, (0, 1): 14.0}, np.array([6, 6, 4, 4]))
     {(0, 1, 2, 3): 2, (0, 1): 1}
     """
-    left = free.copy()
-    shares = dict.fromkeys(sent, 0)
-    open_ = {group: np.array(group) for group in sent}
-    while True:
-        open_ = {group: members for group, members in open_.items() if left[members].min() >= 2}
-        if not open_:
-            return {group: share for group, share in shares.items() if share}
-        group = max(open_, key=lambda group: sent[group] / (shares[group] + 1))
-        shares[group] += 1
-        left[open_[group]] -= 2
+    groups = _Groups(sent)
+    return groups.shares(np.ones(len(sent), np.bool_), free)
 
 
 def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]:
@@ -78,14 +71,14 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]
     for group, each in sent.items():
         volume[len(group)] = volume.get(len(group), 0.0) + each * len(group)
     sizes = sorted(volume, key=lambda size: (-volume[size], size))[:MOST_SIZES]
-    traffic = Traffic(demand, sent, degree)
+    traffic, groups = Traffic(demand, sent, degree), _Groups(sent)
+    size_of = np.array([len(group) for group in sent], np.int64)
     best: tuple[float, dict[Group, int]] | None = None
     tried = set()
     for n_size in range(len(sizes), -1, -1):
         for some in combinations(sizes, n_size):
-            served = {group: each for group, each in sent.items() if len(group) in some}
             for pairs in range(least, degree + 1):
-                shares = ring_shares(served, np.full(demand.n_server, degree - pairs))
+                shares = groups.shares(np.isin(size_of, some), np.full(demand.n_server, degree - pairs))
                 if (key := tuple(shares.items())) not in tried:
                     tried.add(key)
                     load = traffic.busiest(shares)
@@ -95,6 +88,21 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]
                     break
     assert best is not None
     return best[1]
+
+
+class _Groups:
+    """Groups in CSR, with the bytes that each sends around its rings."""
+
+    def __init__(self, sent: Mapping[Group, float]) -> None:
+        self._groups = tuple(sent)
+        self._ptr = np.cumsum([0, *map(len, sent)])
+        self._member = np.array([server for group in sent for server in group], np.int64)
+        self._sent = np.array(list(sent.values()), np.float64)
+
+    def shares(self, some: npt.NDArray[np.bool_], free: Ints) -> dict[Group, int]:
+        """`ring_shares` of some of them."""
+        found = highest_averages(self._ptr, self._member, self._sent, some, free.astype(np.int64)).tolist()
+        return {group: share for group, share in zip(self._groups, found, strict=True) if share}
 
 
 class Traffic:

@@ -7,13 +7,16 @@ Training, MLSys 2019; Peng et al., A Generic Communication Scheduler for Distrib
 2019).
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.blocks import Blocks, Chain, Ints, copy_of
 from flexnet.search.moves.move import Move
+from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["Hold", "hold_back", "with_regions_held"]
+__all__ = ["Hold", "all_held", "hold_back", "with_regions_held"]
 
 RELEASED = 0.35  # of the proposals
 FAR = 0.25  # of the others wait for any operator before theirs, not for one whose output they read
@@ -68,6 +71,12 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
         before = max((op for member in region for op in _read_elsewhere(blocks, region, member)), default=-1)
         changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
     return changed
+
+
+def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
+    """`with_regions_held` of each where reductions may wait and some would."""
+    held = (with_regions_held(space.blocks, strategy) for strategy in strategies if space.ordered)
+    return tuple(strategy for strategy in held if (strategy.after >= 0).any())
 
 
 def _read_elsewhere(blocks: Blocks, region: Chain, member: int) -> list[int]:

@@ -15,7 +15,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import deal_out
-from flexnet.search.moves.hold import with_regions_held
+from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Start, StartPoints
@@ -55,5 +55,4 @@ class Groups(Start):
                     dealt = copy_of(strategy)
                     deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
                     found.append(dealt)
-        held = [with_regions_held(blocks, strategy) for strategy in found] if space.ordered else []
-        return StartPoints((*found, *(strategy for strategy in held if (strategy.after >= 0).any())))
+        return StartPoints((*found, *all_held(space, found)))

@@ -2,7 +2,7 @@
 
 A server of a stage has the weights of that stage alone to reduce, and all that the stages compute one after the other
 costs is time in which the reductions of others go on.  Reductions of a stage wait until what the one before it needs is
-through.
+through; each comes without that too.
 """
 
 from typing import ClassVar
@@ -15,7 +15,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import Chain, copy_of, spread
 from flexnet.search.moves.deal import deal_out
-from flexnet.search.moves.hold import with_regions_held
+from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Start, StartPoints
@@ -27,7 +27,11 @@ Floats = npt.NDArray[np.float64]
 
 
 class Stages(Start):
-    """Consecutive operators on 2 to 8 disjoint sets of servers; tables stay, and branches are dealt out or not."""
+    """Consecutive operators on 2 to 8 disjoint sets of servers: all, those behind branches, or branches alone.
+
+    Branches are dealt out where others are in stages, or, one behind the other, in stages themselves, which makes even
+    shares of five towers on four sets.  Tables stay where data parallelism has them.
+    """
 
     name: ClassVar[str] = "stages"
 
@@ -37,21 +41,22 @@ class Stages(Start):
         """Stages of equal weights, of equal work, and of both on the mean; sets side by side and spread."""
         blocks, n_server = space.blocks, space.problem.cluster.n_server
         base = make_strategy(space.problem, data_parallel(rng, space))
-        bases = [(base, frozenset[int]())]
+        cut = tuple(op for op, whole in enumerate(blocks.whole) if not whole)
+        bases = [(base, cut)]
         for branches in sorted(blocks.branches, key=lambda same: -sum(map(len, same)))[:1]:
             dealt, n = copy_of(base), max(n_server // len(branches), 1)
             deal_out(blocks, dealt, branches, max(divisors(n_server, n)), 0, strided=False, rng=rng)
-            bases.append((dealt, frozenset(op for chain in branches for op in chain)))
+            branched = {op for chain in branches for op in chain}
+            bases.append((dealt, tuple(op for op in cut if op not in branched)))
+            bases.append((base, tuple(op for op in cut if op in branched)))
         found: list[Strategy] = []
-        for strategy, dealt_out in bases:
-            staged = tuple(op for op, whole in enumerate(blocks.whole) if not whole and op not in dealt_out)
+        for strategy, staged in bases:
             for n_stage in divisors(n_server, min(n_server, MOST_STAGES))[1:]:
                 loads = _loads(space, staged, n_server // n_stage)
                 for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
                     for strided in (False, True):
-                        laid = _laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng)
-                        found.append(with_regions_held(blocks, laid) if space.ordered else laid)
-        return StartPoints(tuple(found))
+                        found.append(_laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng))
+        return StartPoints((*found, *all_held(space, found)))
 
 
 def _laid(
