@@ -13,6 +13,8 @@ from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
 __all__ = ["Demand", "demand_of"]
 
+NONE = np.zeros(1, np.uint64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
@@ -77,17 +79,20 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
     volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
     by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
     total = np.bincount(tasks.place[reduce_], weights=tasks.bytes[reduce_], minlength=len(tasks.group_ptr) - 1)
+    # Groups are known by a sum over their members, of numbers of 64 bits that are drawn for servers.
+    sums = np.concatenate([NONE, np.cumsum(_drawn(n_server)[tasks.group])])
+    ptr = tasks.group_ptr
+    _, first, which = np.unique(sums[ptr[1:]] - sums[ptr[:-1]], return_index=True, return_inverse=True)
+    together = np.bincount(which, weights=total, minlength=len(first))
     groups: dict[tuple[int, ...], float] = {}
-    ptr = tasks.group_ptr.tolist()
-    members, element = tasks.group.tobytes(), tasks.group.itemsize
-    for at in np.flatnonzero(total).tolist():
-        if ptr[at + 1] - ptr[at] >= 2:
-            group = _ascending(members[ptr[at] * element : ptr[at + 1] * element], tasks.group.dtype)
-            groups[group] = groups.get(group, 0.0) + float(total[at])
+    for k in np.argsort(first):
+        members = tasks.group[ptr[first[k]] : ptr[first[k] + 1]]
+        if len(members) >= 2 and together[k] > 0:
+            groups[tuple(sorted(members.tolist()))] = float(together[k])
     return Demand(n_server, pairs.reshape(n_server, n_server), by_size, groups)
 
 
-@lru_cache(maxsize=4096)
-def _ascending(members: bytes, dtype: np.dtype[np.int32]) -> tuple[int, ...]:
-    """The members of an all-reduce in ascending order; the same few come again and again."""
-    return tuple(sorted(np.frombuffer(members, dtype).tolist()))
+@lru_cache(maxsize=64)
+def _drawn(n_server: int) -> npt.NDArray[np.uint64]:
+    """A number for each server, always the same, so that sums over different servers differ."""
+    return np.random.default_rng(n_server).integers(0, 2**64, n_server, np.uint64)
