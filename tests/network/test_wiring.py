@@ -96,6 +96,22 @@ def test_shares_of_the_degree():
     assert Traffic(demand, sent_by_group(demand), 4).busiest({every: 2}) == pytest.approx(2 * 15 / 16 * 8e9 / 4)
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_a_ring_more_goes_where_most_bytes_are_for_each(seed):
+    """As the method says it, step by step."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    groups = {tuple(sorted(rng.permutation(n)[: rng.integers(2, n + 1)].tolist())) for _ in range(4)}
+    sent = {group: float(rng.integers(1, 5)) for group in sorted(groups)}
+    free = rng.integers(0, 7, n)
+    left, shares = free.copy(), dict.fromkeys(sent, 0)
+    while wanting := [group for group in sent if left[list(group)].min() >= 2]:
+        group = max(wanting, key=lambda group: sent[group] / (shares[group] + 1))
+        shares[group] += 1
+        left[list(group)] -= 2
+    assert ring_shares(sent, free) == {group: share for group, share in shares.items() if share}
+
+
 def test_groups_known_by_size_alone_count_as_all_servers():
     assert sent_by_group(Demand(4, np.zeros((4, 4)), {2: 3.0, 4: 1.0})) == {(0, 1, 2, 3): 2 * 3 / 4 * 4.0}
 

@@ -320,3 +320,18 @@ def test_the_floor_is_reached_where_servers_only_compute():
     start = prepare(problem, Settings("fattree"), configs_of(problem, alone)).start
     assert pricer.floor(alone, 4) == pytest.approx(start.seconds)
     assert lower_bound(problem, family_of("topoopt", degree=4, semantics=CORRECTED)).seconds <= pricer.floor(alone, 4)
+
+
+def test_networks_are_built_as_often_as_they_pay() -> None:
+    """At most for half the proposals; where current networks bring all the gains, seldom, but never not at all."""
+    own_pays = current_pays = (portfolio.UNTRIED, portfolio.UNTRIED)
+    for step in range(4000):
+        worth = float(step % 20 == 0)
+        own_pays = portfolio._after_gain(own_pays, worth, rebuilt=True, built=True)
+        current_pays = portfolio._after_gain(current_pays, worth, rebuilt=False, built=step % 4 == 0)
+    assert portfolio._share_rebuilt(*own_pays) == portfolio.REBUILT
+    assert portfolio._share_rebuilt(*current_pays) == portfolio.LEAST_REBUILT
+    assert current_pays[1] == pytest.approx(0.05, rel=0.2)
+    before = (0.1, 0.2)
+    own, current = portfolio._after_gain(before, 0.0, rebuilt=False, built=False)
+    assert own == before[0] and 0 < current < before[1]
