@@ -22,7 +22,7 @@ VERSION = 5
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
-_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale")
+_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held")
 
 
 def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
@@ -146,6 +146,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         slot=counts["slot"],
         at=counts["at"],
         stale=counts["stale"],
+        held=counts["held"],
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),

@@ -123,7 +123,8 @@ def _begin(ready: Prepared, state: State, n: int) -> tuple[tuple[State, np.rando
         schedule = state.schedule
         assert schedule is not None
         rng = ready.rng if i == 0 else np.random.default_rng([ready.settings.seed, i])
-        own = replace(state, schedule=replace(schedule, pending=schedule.pending[i::n]))
+        dealt = replace(schedule, pending=schedule.pending[i::n], origins=schedule.origins[i::n])
+        own = replace(state, schedule=dealt)
         chains.append((own if i == 0 else replace(own, iteration=0), rng))
     return tuple(chains)
 

@@ -1,6 +1,7 @@
 """A portfolio of starts, annealed in rounds of elimination: `Portfolio.init` and `Portfolio.step`, both pure.
 
-First every start is priced, on a network built for it.  Then come rounds.  A round anneals from the best plan and
+First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
+is sent between groups of servers.  Then come rounds.  A round anneals from the best plan and
 three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for
 twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool.  A round that
 follows one without gain begins with starts alone, and hotter, or the search would go round and round in one valley;
@@ -20,6 +21,7 @@ from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
 from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
@@ -164,6 +166,12 @@ class Portfolio:
         if exact:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
+        if not pending and not schedule.held:
+            held = [
+                (one, plan.origin) for plan in schedule.starts for one in all_held(self.moves.space, [plan.strategy])
+            ]
+            pending, origins = [strategy for strategy, _ in held], [kind for _, kind in held]
+            schedule = replace(schedule, held=1)
         schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins), before=schedule.pool[0].seconds)
         best = plan if improved else state.best
         state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)

@@ -23,6 +23,8 @@ class Schedule:
         Starts that are still to be priced.
     origins : tuple of str
         What kind of start each of them is.
+    held : int
+        Whether the best starts have been given reductions that wait, 0 or 1.
     pool, starts : tuple of Candidate
         Plans that are annealed from, fastest first: all, and starts alone.
     round, stage, slot, at : int
@@ -55,6 +57,7 @@ class Schedule:
     slot_best: Candidate | None = None
     before: float = np.inf
     stale: int = 0
+    held: int = 0
     credit: tuple[float, ...] = ()
     gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()

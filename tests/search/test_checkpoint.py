@@ -71,7 +71,7 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
     state = restore(path, again.rng)
     assert checkpoint_json(state, again.rng) == path.read_bytes()
     assert state.network is state.current.network
-    for name in ("round", "stage", "slot", "at", "stale", "before", "credit", "gains"):
+    for name in ("round", "stage", "slot", "at", "stale", "held", "before", "credit", "gains"):
         assert getattr(state.schedule, name) == getattr(stopped, name)
     for name in ("pending", "pool", "starts", "entrants", "results"):
         assert len(getattr(state.schedule, name)) == len(getattr(stopped, name))

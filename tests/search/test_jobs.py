@@ -60,12 +60,14 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
     run(ready, ready.state, observe=lambda progress, state, info: turns.append(state))
     (one, _), (other, _) = turns[0].chains
     assert one.iteration + other.iteration == len(starts)
-    assert not one.schedule.pending and not other.schedule.pending
+    begun = next(state for state in turns if not any(chain.schedule.pending for chain, _ in state.chains))
+    (one, _), (other, _) = begun.chains  # the best have been priced with reductions that wait as well
+    assert one.schedule.held and other.schedule.held
     pools = [[plan.seconds for plan in chain.schedule.pool] for chain in (one, other)]
     assert pools[0] == pools[1]
     rng, network = np.random.default_rng(0), ready.state.network
     times = {ready.search.pricer.price(rng, s, network).seconds for s in starts}
-    assert pools[0][0] == min(ready.state.current.seconds, *times)
+    assert pools[0][0] <= min(ready.state.current.seconds, *times)
     for state in turns:
         assert state.best.seconds == min(chain.best.seconds for chain, _ in state.chains)
         assert {chain.best.seconds for chain, _ in state.chains} == {state.best.seconds}  # told after every turn

@@ -74,8 +74,9 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
 
 
 def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
-    """`with_regions_held` of each where reductions may wait and some would."""
-    held = (with_regions_held(space.blocks, strategy) for strategy in strategies if space.ordered)
+    """`with_regions_held` of each where reductions may wait, none does yet, and some would."""
+    eager = (strategy for strategy in strategies if space.ordered and (strategy.after < 0).all())
+    held = (with_regions_held(space.blocks, strategy) for strategy in eager)
     return tuple(strategy for strategy in held if (strategy.after >= 0).any())
 
 

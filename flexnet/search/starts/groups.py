@@ -2,8 +2,7 @@
 
 Branches (towers that are joined, tables, heads) are dealt out over disjoint sets of servers, and all other operators
 are cut over as many servers as may be, evenly spread: every combination of how many servers a branch has, whether they
-lie side by side, and how many the rest has, as long as there are not too many.  Each comes as it is and, where
-reductions may wait, with reductions that let through what is sent between groups.
+lie side by side, and how many the rest has, as long as there are not too many.
 """
 
 from typing import ClassVar
@@ -15,7 +14,6 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import deal_out
-from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Start, StartPoints
@@ -55,4 +53,4 @@ class Groups(Start):
                     dealt = copy_of(strategy)
                     deal_out(blocks, dealt, branches, n, 0, strided=strided, rng=rng)
                     found.append(dealt)
-        return StartPoints((*found, *all_held(space, found)))
+        return StartPoints(tuple(found))
