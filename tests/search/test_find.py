@@ -118,7 +118,7 @@ def test_parameter_parallel_moves_cut_channels():
 def test_memory_limits_the_corrected_search_alone():
     """Bytes per GPU times the GPUs of a server; tables of made-up sizes (1000 bytes for config 0 of an operator)."""
     with pytest.raises(
-        FlexNetError, match="the starting strategy needs 4e-06 GB on one server and a server has 1e-07 GB"
+        FlexNetError, match="the starting strategy needs 3e-06 GB on one server and a server has 1e-07 GB"
     ):
         find_plan(problem(), Settings("fattree", 0, gpu_memory=100.0))
     find_plan(problem("original"), Settings("fattree", 0, gpu_memory=100.0))

@@ -189,7 +189,8 @@ SEARCH_FLAGS = [
         default=ALL_STARTS,
         metavar="NAME",
         help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
-        "programming, groups of operators on groups of servers, or layers dealt out or cut where memory needs it; "
+        "programming, groups of operators on groups of servers, stages: consecutive operators on servers of their own, "
+        "or layers dealt out or cut where memory needs it; "
         "--method mcmc takes all for data",
     ),
     Flag(
