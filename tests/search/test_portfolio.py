@@ -82,6 +82,15 @@ def test_a_longer_search_begins_as_a_shorter_one(topology, short_rounds):
     assert found == sorted(found, reverse=True)
 
 
+def test_packets_of_every_finalist_arrive():
+    """On links this slow timers go off just as connections end, which once left two with one connection, and no end."""
+    ready = prepare(slow_problem(), Settings("topoopt", 30, seed=5))
+    state = drive(ready.search, ready.rng, ready.state, 30).state
+    finalists = ready._finalists(state, np.inf)
+    assert len(finalists) > 4
+    assert all(ready.timeline(plan).seconds < 2 * plan.seconds for plan in finalists)
+
+
 def test_no_start_is_faster_than_what_is_found():
     """Priced alone, on the network there is: those of every kind, and data parallelism."""
     for start in ("all", *STARTS):

@@ -101,7 +101,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
             open_connection(transport, work, which, now)
         elif what == ROOT:
             _release(tasks, work, which, now)
-        else:
+        elif not connections.done[which]:  # it may have ended since its timer went off
             go_back(transport, work, which, now)
     return np.int64(-1) if events.full[0] else now
 
