@@ -10,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.simulate.link_model import Timeline
 
-__all__ = ["ELITE", "Candidate", "Directions", "choose", "with_candidate", "without_idle_waits"]
+__all__ = ["ELITE", "Candidate", "Directions", "as_fast", "choose", "with_candidate", "without_idle_waits"]
 
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
@@ -72,17 +72,22 @@ def without_idle_waits(strategy: Strategy, seconds: float, price: Callable[[Stra
     return strategy
 
 
+def as_fast(a: Candidate, b: Candidate) -> bool:
+    """Whether two plans take as long, to a millionth."""
+    return abs(a.seconds - b.seconds) <= AS_FAST * b.seconds
+
+
 def _alike(a: Candidate, b: Candidate) -> bool:
     """Whether two plans have one strategy, or none that differs in more than reductions that wait at no gain."""
     mine, theirs = a.strategy, b.strategy
-    if abs(a.seconds - b.seconds) <= AS_FAST * b.seconds:
+    if as_fast(a, b):
         mine = mine._replace(after=theirs.after)
     return same_strategy(mine, theirs)
 
 
 def _is_better(a: Candidate, b: Candidate) -> bool:
     """Whether the first of two plans that are alike is to stay: it is faster, or no slower and no more of it waits."""
-    if abs(a.seconds - b.seconds) > AS_FAST * b.seconds:
+    if not as_fast(a, b):
         return a.seconds < b.seconds
     return int(np.sum(a.strategy.after >= 0)) <= int(np.sum(b.strategy.after >= 0))
 

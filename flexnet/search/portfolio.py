@@ -1,14 +1,14 @@
 """A portfolio of starts, annealed in rounds of elimination: `Portfolio.init` and `Portfolio.step`, both pure.
 
 First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
-is sent between groups of servers.  Then come rounds.  A round anneals from the best plan and
-three others of the pool, each for a while; the better two of the four for twice as long, colder; and the best for
-twelve times as long, down to a temperature that is as good as descent.  What comes out joins the pool.  A round that
-follows one without gain begins with starts alone, and hotter, or the search would go round and round in one valley;
-every second round is twice as long.  Temperatures are shares of the current time, so they suit iterations of a
-millisecond as of a minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of
-the one generator: the chain of proposals does not depend on how long the search may take, so one that goes on longer
-never finds a plan that is worse by the prices it searches with.
+is sent between groups of servers.  Then come rounds.  A round anneals from the best plan and three others of the pool,
+each for a while; the better two of the four for twice as long, colder; and the best for twelve times as long, down to a
+temperature that is as good as descent.  What comes out joins the pool.  A round that follows one without gain begins
+with starts alone, and hotter, or the search would go round and round in one valley; every second round is twice as
+long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.  Which
+plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the chain of
+proposals does not depend on how long the search may take, so one that goes on longer never finds a plan that is worse
+by the prices it searches with.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
 from flexnet.plan.task_kinds import NOMINAL_COMM
-from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.candidates import Candidate, as_fast, with_candidate
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
@@ -152,14 +152,14 @@ class Portfolio:
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)
-        network = state.network
+        network, limit = state.network, HOPELESS * state.best.seconds
         if self.networks is not None:
-            network = self.networks.rebuild(rng, self.pricer.demand(strategy))
-        limit = HOPELESS * state.best.seconds
+            demand = self.pricer.demand(strategy)
+            network = self.networks.rebuild(rng, demand)
         plan = self._priced(rng, strategy, network, limit, origin)
         if self.networks is not None and self.networks.degree is not None:
             for regular in (False, True):
-                wired = self.networks.wired(rng, self.pricer.demand(strategy), regular=regular)
+                wired = self.networks.wired(rng, demand, regular=regular)
                 own = self._priced(rng, strategy, wired, min(limit, plan.seconds), origin)
                 plan = own if own.seconds < plan.seconds else plan
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
@@ -167,10 +167,10 @@ class Portfolio:
             schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
         if not pending and not schedule.held:
-            held = [
-                (one, plan.origin) for plan in schedule.starts for one in all_held(self.moves.space, [plan.strategy])
-            ]
-            pending, origins = [strategy for strategy, _ in held], [kind for _, kind in held]
+            for start in schedule.starts:
+                held = all_held(self.moves.space, [start.strategy])
+                pending += held
+                origins += [start.origin] * len(held)
             schedule = replace(schedule, held=1)
         schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins), before=schedule.pool[0].seconds)
         best = plan if improved else state.best
@@ -315,7 +315,7 @@ def _after_slot(schedule: Schedule, best: Candidate) -> Schedule:
 
 def _pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
     """The pool with another plan; of plans that take as long, to a millionth, the first stays."""
-    if not np.isfinite(plan.seconds) or any(abs(one.seconds - plan.seconds) <= 1e-6 * plan.seconds for one in pool):
+    if not np.isfinite(plan.seconds) or any(as_fast(one, plan) for one in pool):
         return pool
     return tuple(sorted((*pool, plan), key=_seconds))[:POOL]
 

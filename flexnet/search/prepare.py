@@ -63,7 +63,8 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
         may not, or the method is not one for these semantics.
     """
     rng = np.random.default_rng(settings.seed)
-    ordered = settings.reductions == "ordered" and not _is_mcmc(problem, settings)
+    is_mcmc = _is_mcmc(problem, settings)
+    ordered = settings.reductions == "ordered" and not is_mcmc
     space = make_space(
         problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel, ordered=ordered
     )
@@ -77,7 +78,7 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
             "mcmc have; export it as text, which leaves that out, or search with ordered reductions"
         )
     laid_out = _Layout(problem, settings, space, pricer, family, rng, first)
-    return laid_out.chain(start is not None) if _is_mcmc(problem, settings) else laid_out.portfolio(start is not None)
+    return laid_out.chain(start is not None) if is_mcmc else laid_out.portfolio(start is not None)
 
 
 def _is_mcmc(problem: Problem, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.blocks import Blocks, Chain, copy_of, spread
 from flexnet.search.moves.move import Move
 
-__all__ = ["Deal", "deal_out"]
+__all__ = ["Deal", "deal_out", "heaviest_first"]
 
 SHUFFLED = 0.3  # of the proposals
 
@@ -53,3 +53,8 @@ def deal_out(
         servers = spread(n_server, n, (first + i) % (n_server // n), strided=strided)
         for op in chain:
             blocks.assign(strategy, op, servers, None, rng)
+
+
+def heaviest_first(blocks: Blocks) -> list[tuple[Chain, ...]]:
+    """All kinds of branches, those of most operators first."""
+    return sorted(blocks.branches, key=lambda same: -sum(map(len, same)))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import Blocks, Chain, Ints, copy_of
+from flexnet.search.moves.blocks import Blocks, Ints, copy_of
 from flexnet.search.moves.move import Move
 from flexnet.search.moves.space import MoveSpace
 
@@ -66,9 +66,10 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
     changed = copy_of(strategy)
     left = set(range(len(blocks.whole)))
     while left:
-        region = blocks.behind(strategy, min(left))
-        left.difference_update(region)
-        before = max((op for member in region for op in _read_elsewhere(blocks, region, member)), default=-1)
+        region = set(blocks.behind(strategy, min(left)))
+        left -= region
+        read = {op for member in region for op in blocks.neighbours[member] if op < member} - region
+        before = max((op for op in read if not blocks.whole[op]), default=-1)
         changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
     return changed
 
@@ -78,8 +79,3 @@ def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy
     eager = (strategy for strategy in strategies if space.ordered and (strategy.after < 0).all())
     held = (with_regions_held(space.blocks, strategy) for strategy in eager)
     return tuple(strategy for strategy in held if (strategy.after >= 0).any())
-
-
-def _read_elsewhere(blocks: Blocks, region: Chain, member: int) -> list[int]:
-    """What an operator of a region reads that is not of it and can be cut."""
-    return [op for op in blocks.neighbours[member] if op < member and op not in region and not blocks.whole[op]]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flexnet.model.graph import RepeatedBlock
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.blocks import copy_of, home
 from flexnet.search.moves.move import Move
@@ -22,13 +23,13 @@ class Repeat(Move):
         problem = self.space.problem
         if not problem.graph.blocks:
             return None
-        layers = problem.graph.blocks[int(rng.integers(len(problem.graph.blocks)))].repetitions
+        repeated = problem.graph.blocks[int(rng.integers(len(problem.graph.blocks)))]
+        layers = repeated.repetitions
         at = int(rng.integers(len(layers)))
-        places = {op: (i, j) for i, layer in enumerate(layers) for j, op in enumerate(layer)}
         changed, differs = copy_of(strategy), False
         for i in range(len(layers)) if rng.random() < ALL else range(at + 1, len(layers)):
             for op, model in zip(layers[i], layers[at], strict=True):
-                after = _waits_for(int(strategy.after[model]), i - at, layers, places)
+                after = _waits_for(repeated, int(strategy.after[model]), op - model)
                 if after < op and after != strategy.after[op]:
                     changed.after[op], differs = after, True
                 degrees = self.space.degrees[model][int(strategy.choice[model])]
@@ -42,9 +43,8 @@ class Repeat(Move):
         return changed if differs else None
 
 
-def _waits_for(before: int, layers_on: int, layers: tuple[range, ...], places: dict[int, tuple[int, int]]) -> int:
-    """What the reduction of a layer waits for whose model waits for ``before``, -1 for nothing."""
-    if before not in places:
+def _waits_for(repeated: RepeatedBlock, before: int, further: int) -> int:
+    """What a reduction waits for so many operators behind one that waits for ``before``; -1 for nothing."""
+    if not repeated.first <= before < repeated.end:
         return before
-    layer, place = places[before]
-    return layers[layer + layers_on][place] if 0 <= layer + layers_on < len(layers) else -1
+    return before + further if repeated.first <= before + further < repeated.end else -1

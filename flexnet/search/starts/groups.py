@@ -13,7 +13,7 @@ from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import copy_of, spread
-from flexnet.search.moves.deal import deal_out
+from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import Start, StartPoints
@@ -44,8 +44,7 @@ class Groups(Start):
             found.append(strategy)
         ways = [(n, strided) for n in parts for strided in (False, True) if strided or 1 < n < n_server]
         narrow = found[: -(-MOST // len(ways)) - 1]
-        heaviest = sorted(blocks.branches, key=lambda same: -sum(map(len, same)))
-        for branches in heaviest:
+        for branches in heaviest_first(blocks):
             if len(found) + len(ways) * len(narrow) > MOST:
                 break
             for n, strided in ways:

@@ -14,7 +14,7 @@ from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.search.moves.blocks import Chain, copy_of, spread
-from flexnet.search.moves.deal import deal_out
+from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
@@ -43,7 +43,7 @@ class Stages(Start):
         base = make_strategy(space.problem, data_parallel(rng, space))
         cut = tuple(op for op, whole in enumerate(blocks.whole) if not whole)
         bases = [(base, cut)]
-        for branches in sorted(blocks.branches, key=lambda same: -sum(map(len, same)))[:1]:
+        for branches in heaviest_first(blocks)[:1]:
             dealt, n = copy_of(base), max(n_server // len(branches), 1)
             deal_out(blocks, dealt, branches, max(divisors(n_server, n)), 0, strided=False, rng=rng)
             branched = {op for chain in branches for op in chain}
