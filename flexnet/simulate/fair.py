@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.interrupts import check
-from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.fair_work import Room, make_work
 from flexnet.simulate.kernels.fair import simulate_fair
-from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Links, Queues, Rings
-from flexnet.simulate.kernels.heap import Heap
+from flexnet.simulate.kernels.fair_state import FairWork
 from flexnet.simulate.kernels.rings import ring_sizes
 from flexnet.simulate.kernels.windows import LENGTHS
 from flexnet.simulate.link_model import LinkModel, Timeline
@@ -24,6 +23,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_EDGES = np.zeros(0, np.int32)
+NO_ROOM = Room()
 AS_MEANT = PACKET._replace(rings_by_index=False)
 
 
@@ -69,7 +69,7 @@ class FairLinks(LinkModel):
     tolerance: float = 0.0
     protocol: Protocol = AS_MEANT
     watch: bool = False
-    _room: tuple[int, ...] = (0,) * 8
+    _room: Room = NO_ROOM
     _work: FairWork | None = None
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -121,80 +121,15 @@ class FairLinks(LinkModel):
         n_class = n_ring * lengths + min(len(tasks.kind), n_path * lengths)
         n_place = (n_inc + len(network.route)) * lengths
         n_link = len(network.bandwidth)
-        work = self._reserve((len(tasks.kind), n_group, n_flow, n_class, n_place, n_link, network.n_server, n_path))
+        n_task, n_server = len(tasks.kind), network.n_server
+        work = self._reserve(Room(n_task, n_group, n_flow, n_class, n_place, n_link, n_server, n_path))
         protocol = self.protocol
         seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
         check()
         return float(seconds), work
 
-    def _reserve(self, needed: tuple[int, ...]) -> FairWork:
+    def _reserve(self, needed: Room) -> FairWork:
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
-            self._room = tuple(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True))
-            task, group, flow, n_class, inc, link, server, path = self._room
-            self._work = FairWork(
-                heap=Heap(times=np.zeros(flow), items=np.zeros(flow, np.int64), n=np.zeros(1, np.int64)),
-                start=np.zeros(task),
-                end=np.zeros(task),
-                waiting=np.zeros(task, np.int64),
-                queues=Queues(
-                    ptr=np.zeros(server + 1, np.int64),
-                    length=np.zeros(server, np.int64),
-                    task=np.zeros(task, np.int64),
-                    time=np.zeros(task),
-                    rank=np.zeros(task, np.int64),
-                    running=np.zeros(server, np.int64),
-                    wake=np.zeros(2 * task + server, np.int64),
-                    n_wake=np.zeros(1, np.int64),
-                ),
-                server_load=np.zeros(server),
-                rings=Rings(
-                    group_class=self._group_class, first=np.zeros(group, np.int64), n_class=np.zeros(group, np.int64)
-                ),
-                classes=Classes(
-                    n=np.zeros(1, np.int64),
-                    begin=np.zeros(n_class, np.int64),
-                    end=np.zeros(n_class, np.int64),
-                    link=np.zeros(inc, np.int32),
-                    hops=np.zeros(n_class, np.int64),
-                    extra_latency=np.zeros(n_class),
-                    weight=np.zeros(n_class),
-                    length=np.full(n_class, -1, np.int64),
-                    n_flow=np.zeros(n_class, np.int64),
-                    rate=np.zeros(n_class),
-                    served=np.zeros(n_class),
-                    since=np.zeros(n_class),
-                    head=np.zeros(n_class, np.int64),
-                    next_end=np.zeros(n_class),
-                    finish=np.zeros(n_class),
-                    narrowest=np.zeros(n_class),
-                    active=np.zeros(n_class, np.int64),
-                    n_active=np.zeros(1, np.int64),
-                    listed=np.zeros(n_class, np.bool_),
-                    open=np.zeros(n_class, np.int64),
-                    owner=np.zeros(inc, np.int32),
-                    after=np.zeros(inc, np.int32),
-                    of_path=np.zeros(path * LENGTHS, np.int32),
-                ),
-                flows=Flows(
-                    n=np.zeros(1, np.int64),
-                    last_byte=np.zeros(flow),
-                    following=np.zeros(flow, np.int64),
-                    item=np.zeros(flow, np.int64),
-                    delay=np.zeros(flow),
-                ),
-                links=Links(
-                    bytes=np.zeros(link),
-                    peak=np.zeros(link if self.watch else 0),
-                    carried=np.zeros(link if self.watch else 0),
-                    users=np.zeros(link),
-                    unfrozen=np.zeros(link),
-                    left=np.zeros(link),
-                    share=np.zeros(link),
-                    least=np.zeros(link),
-                    touched=np.zeros(link, np.int64),
-                    by_share=Heap(times=np.zeros(link), items=np.zeros(link, np.int64), n=np.zeros(1, np.int64)),
-                    head=np.zeros(link, np.int32),
-                ),
-                stop=STOP,
-            )
+            self._room = Room(*(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True)))
+            self._work = make_work(self._room, self._group_class, watch=self.watch)
         return self._work

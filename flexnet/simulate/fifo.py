@@ -78,9 +78,10 @@ class FifoLinks(LinkModel):
         if directions is None:
             directions = np.ones(n_group, np.int8)
         lone = self.semantics.intra_server_factor_exact
-        ms = simulate_fifo(tasks, network, directions, self.segment_bytes, lone, limit * 1e3, work)
+        limit_ms = np.nextafter(limit * 1e3, np.inf)  # what was ms need not come back as the same ms
+        ms = simulate_fifo(tasks, network, directions, self.segment_bytes, lone, limit_ms, work)
         check()
-        seconds = max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit * 1e3 else ms / 1e3
+        seconds = max(ms / 1e3, np.nextafter(limit, np.inf)) if ms > limit_ms else ms / 1e3
         return float(seconds), work
 
     def _reserve(self, n_task: int, n_flow: int, n_group: int, n_link: int, n_server: int) -> FifoWork:

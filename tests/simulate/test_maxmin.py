@@ -1,4 +1,4 @@
-"""The rate solver against progressive filling, and what max-min fairness means."""
+"""The rate solver against progressive filling, what max-min fairness means, and changes against a fresh start."""
 
 import numpy as np
 import pytest
@@ -6,53 +6,65 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import max_min_rates
 
-from flexnet.simulate.kernels.fair_state import Classes, Links
+from flexnet.simulate.fair_work import make_classes, make_links
 from flexnet.simulate.kernels.flow_classes import SAME_TIME
-from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.maxmin import fill_at_once, fill_in_order
+from flexnet.simulate.kernels.reach import delist, enlist, mark, open_reached
+from flexnet.simulate.kernels.windows import LENGTHS
 
 
-def at_once(bandwidth, classes, links):
-    fill_at_once(bandwidth, SAME_TIME, classes, links)
+def at_once(classes, links, n_open, n_touched):
+    fill_at_once(SAME_TIME, classes, links, n_open, n_touched, 0.0)
+
+
+def in_order(classes, links, n_open, n_touched):
+    fill_in_order(classes, links, n_open, n_touched, 0.0)
+
+
+class Shared:
+    """Classes of flows over links, as a simulation has them; numbered by their place in ``paths``."""
+
+    def __init__(self, paths, weights, bandwidth, lengths=None):
+        n, ends = len(paths), np.cumsum([len(path) for path in paths])
+        self.bandwidth, self.paths = bandwidth, paths
+        self.classes, self.links = make_classes(n, int(ends[-1]), 0), make_links(len(bandwidth))
+        self.classes.begin[1:], self.classes.end[:] = ends[:-1], ends
+        self.classes.link[:] = [link for path in paths for link in path]
+        self.classes.weight[:] = weights
+        self.classes.length[:] = -1 if lengths is None else lengths
+
+    def change(self, c, count):
+        """Let class ``c`` have so many flows."""
+        more = count - int(self.classes.n_flow[c])
+        if more == 0:
+            return
+        if not self.classes.listed[c]:
+            enlist(self.classes, self.links, c)
+        mark(self.classes, c)
+        self.classes.n_flow[c] = count
+        for link in self.paths[c]:
+            self.links.flows[link] += more
+            self.links.users[link] += more * self.classes.weight[c]
+
+    def rates(self, fill):
+        """Rate of a flow of every class, 0 without flows."""
+        classes, kept = self.classes, 0
+        for c in classes.active[: classes.n_active[0]].tolist():
+            if classes.n_flow[c] > 0:
+                classes.active[kept] = c
+                kept += 1
+            else:
+                delist(classes, self.links, c)
+        classes.n_active[0] = kept
+        fill(classes, self.links, *open_reached(self.bandwidth, classes, self.links))
+        return np.where(classes.n_flow > 0, classes.rate, 0.0)
 
 
 def solve(fill, paths, weights, counts, bandwidth):
-    """Rate of a flow of every class, of classes numbered by their place in ``paths`` and listed backwards."""
-    n, n_link = len(paths), len(bandwidth)
-    ends = np.cumsum([len(path) for path in paths])
-    integers = {name: np.zeros(n, np.int64) for name in ("begin", "end", "hops", "n_flow", "head", "active", "open")}
-    floats = {
-        name: np.zeros(n)
-        for name in ("extra_latency", "weight", "rate", "served", "since", "next_end", "finish", "narrowest")
-    }
-    classes = Classes(
-        n=np.array([n]),
-        link=np.array([link for path in paths for link in path], np.int32),
-        n_active=np.array([n]),
-        listed=np.ones(n, np.bool_),
-        owner=np.zeros(ends[-1], np.int32),
-        after=np.zeros(ends[-1], np.int32),
-        length=np.full(n, -1),
-        of_path=np.zeros(0, np.int32),
-        **integers,
-        **floats,
-    )
-    classes.begin[1:], classes.end[:] = ends[:-1], ends
-    classes.weight[:], classes.n_flow[:], classes.active[:] = weights, counts, range(n)[::-1]
-    names = ("bytes", "users", "unfrozen", "left", "share", "least")
-    links = Links(
-        peak=np.zeros(0),
-        carried=np.zeros(0),
-        touched=np.zeros(n_link, np.int64),
-        by_share=Heap(np.zeros(n_link), np.zeros(n_link, np.int64), np.zeros(1, np.int64)),
-        head=np.zeros(n_link, np.int32),
-        **{name: np.zeros(n_link) for name in names},
-    )
-    for path, weight, count in zip(paths, weights, counts, strict=True):
-        for link in path:
-            links.users[link] += weight * count
-    fill(bandwidth, classes, links)
-    return classes.rate
+    shared = Shared(paths, weights, bandwidth)
+    for c in reversed(range(len(paths))):
+        shared.change(c, counts[c])
+    return shared.rates(fill)
 
 
 @st.composite
@@ -66,7 +78,7 @@ def cases(draw):
     return paths, weights, counts, bandwidth
 
 
-@pytest.mark.parametrize("fill", [at_once, fill_in_order])
+@pytest.mark.parametrize("fill", [at_once, in_order])
 @given(case=cases())
 @settings(max_examples=300, deadline=None)
 def test_rates_are_those_of_progressive_filling(fill, case):
@@ -78,7 +90,7 @@ def test_rates_are_those_of_progressive_filling(fill, case):
     assert rates == pytest.approx([expected[f] for f in range(len(flows))], rel=1e-9)
 
 
-@pytest.mark.parametrize("fill", [at_once, fill_in_order])
+@pytest.mark.parametrize("fill", [at_once, in_order])
 @given(case=cases())
 @settings(max_examples=200, deadline=None)
 def test_everyone_has_a_full_link_on_which_nobody_has_more_for_his_weight(fill, case):
@@ -94,3 +106,22 @@ def test_everyone_has_a_full_link_on_which_nobody_has_more_for_his_weight(fill, 
     full = used >= bandwidth * (1 - 1e-9)
     for path, rate in zip(paths, per_weight, strict=True):
         assert any(full[link] and rate >= most[link] * (1 - 1e-9) for link in path)
+
+
+@pytest.mark.parametrize("fill", [at_once, in_order])
+@given(case=cases(), data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_after_changes_rates_are_those_of_a_fresh_start(fill, case, data):
+    paths, weights, counts, bandwidth = case
+    lengths = [data.draw(st.integers(-1, LENGTHS - 1)) for _ in paths]
+    shared = Shared(paths, weights, bandwidth, lengths)
+    some = st.dictionaries(st.integers(0, len(paths) - 1), st.integers(0, 3), min_size=1, max_size=3)
+    for step in [dict(enumerate(counts)), *data.draw(st.lists(some, max_size=6))]:
+        for c, count in step.items():
+            shared.change(c, count)
+        rates = shared.rates(fill)
+        fresh = Shared(paths, weights, bandwidth, lengths)
+        for c, count in enumerate(shared.classes.n_flow.tolist()):
+            fresh.change(c, count)
+        assert rates == pytest.approx(fresh.rates(fill), rel=1e-9)
+        assert shared.links.users == pytest.approx(fresh.links.users, rel=1e-9, abs=1e-9)

@@ -4,6 +4,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.bounds import bound_by_machines, longest_paths
 from flexnet.simulate.kernels.flow_classes import (
     SAME_TIME,
     add_flow,
@@ -17,6 +18,7 @@ from flexnet.simulate.kernels.flow_classes import (
 from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.link_loads import load_links
 from flexnet.simulate.kernels.maxmin import share_links
+from flexnet.simulate.kernels.reach import delist
 from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
 from flexnet.simulate.kernels.windows import length_of
@@ -25,6 +27,9 @@ __all__ = ["simulate_fair"]
 
 # Events; the number of one is this times the number of tasks plus the task.
 TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3
+
+# Bounds are sums in another order than those of a simulation.
+ROUNDING = 1e-9
 
 
 @kernel
@@ -54,7 +59,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
-        Stop as soon as some task ends after this time, or at once if no schedule can meet it.
+        Stop as soon as no schedule can meet it any more (`flexnet.simulate.kernels.bounds`).
     work : flexnet.simulate.kernels.fair_state.FairWork
 
     Returns
@@ -68,9 +73,16 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
     lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
+    bounded, enough = limit < np.inf, limit * (1.0 + ROUNDING)
     bound = load_links(tasks, network, routes, protocol, work)
-    if bound > limit:
+    if bound > enough:
         return bound
+    if bounded:
+        bound = longest_paths(tasks, network, routes, protocol, work)
+        if bound <= enough:
+            bound = bound_by_machines(tasks, network, routes, protocol, bound, work)
+        if bound > enough:
+            return bound
     _clear_work(tasks, network, work)
     for task in range(n_task):
         if tasks.n_pred[task] == 0:
@@ -96,6 +108,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                 if what < FLOWS_START or tasks.kind[task] != NOMINAL_COMM:
                     work.end[task] = now
                     finish = max(finish, now)
+                    if bounded and now + work.heads.tail[task] > enough:
+                        return now + work.heads.tail[task]
                 if what == TASK_ENDS:
                     _end_task(tasks, work, task, now)
                 elif what >= FLOWS_START:
@@ -108,7 +122,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             now = max(now, network_time)
             _retire_finished(heap, work.classes, work.flows, links, now)
             if work.classes.n_active[0] > 0:
-                share_links(network.bandwidth, tolerance, work.classes, links)
+                share_links(network.bandwidth, tolerance, work.classes, links, now)
                 if links.peak.shape[0] > 0:
                     watch(work.classes, links)
             solved = now
@@ -123,12 +137,16 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     work.heap.n[0] = 0
     work.flows.n[0] = 0
     classes.n_active[0] = 0
+    classes.n_changed[0] = 0
     classes.of_path[:] = -1
     for c in range(classes.n[0]):
         clear(classes, c)
     links.peak[:] = 0.0
     links.carried[:] = 0.0
     links.users[:] = 0.0
+    links.flows[:] = 0
+    links.crowded[:] = False
+    links.head[:] = -1
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 
@@ -202,21 +220,20 @@ def _start_flows(  # type: ignore[no-untyped-def]
 
 @inlined
 def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyped-def]
-    """Serve all flows until ``now``, and take out those that have ended."""
+    """Take out the flows that have ended."""
     kept = 0
     for a in range(classes.n_active[0]):
         c = classes.active[a]
-        if classes.n_flow[c] > 0:
-            serve(classes, links, c, now)
-            if classes.finish[c] <= now * (1.0 + SAME_TIME):  # by time: bytes of a short span round too coarsely
-                target = max(classes.served[c], classes.next_end[c]) * (1.0 + SAME_TIME)
-                retire(heap, classes, flows, links, c, target, now, 0.0)
-                foresee_end(classes, c, now)
+        if classes.n_flow[c] > 0 and classes.finish[c] <= now * (1.0 + SAME_TIME):
+            serve(classes, links, c, now)  # what ends is told by time: bytes of a short span round too coarsely
+            target = max(classes.served[c], classes.next_end[c]) * (1.0 + SAME_TIME)
+            retire(heap, classes, flows, links, c, target, now, 0.0)
+            foresee_end(classes, c, now)
         if classes.n_flow[c] > 0:
             classes.active[kept] = c
             kept += 1
         else:
-            classes.listed[c] = False
+            delist(classes, links, c)
     classes.n_active[0] = kept
 
 
@@ -227,11 +244,11 @@ def _foresee_ends(heap, classes, flows, links, now, window):  # type: ignore[no-
     next_end = np.inf
     for a in range(classes.n_active[0]):
         c = classes.active[a]
-        if window > 0.0 and classes.next_end[c] <= classes.served[c] + classes.rate[c] * window:
-            # the class keeps its share of links until then
-            target = classes.served[c] + classes.rate[c] * window
+        if window > 0.0 and classes.finish[c] <= now + window:
+            serve(classes, links, c, now)
+            target = classes.served[c] + classes.rate[c] * window  # the class keeps its share of links until then
             retire(heap, classes, flows, links, c, target, now, classes.rate[c])
+            foresee_end(classes, c, now)
             dirty = True
-        foresee_end(classes, c, now)
         next_end = min(next_end, classes.finish[c])
     return dirty, next_end

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flexnet.simulate.kernels.heap import Heap
 
-__all__ = ["Classes", "FairWork", "Flows", "Links", "Queues", "Rings"]
+__all__ = ["Classes", "FairWork", "Flows", "Heads", "Links", "Machines", "Queues", "Rings"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -98,10 +98,14 @@ class Classes(NamedTuple):
         Classes that have flows or had some when rates were last solved.
     listed : bool (n_class,)
         Whether a class is among them.
-    open : int64 (n_class,)
-        Scratch of the rate solver.
-    owner, after : int32 (n_place,)
-        Scratch: class of every place in ``link``, and the next place in the list of those with the same link.
+    open, is_open : int64 (n_class,), bool (n_class,)
+        Scratch of the rate solver: classes without a rate.
+    level : float64 (n_class,)
+        Rate per weight when rates were solved last, infinite for classes that were not there.
+    changed, n_changed, is_changed : int64 (n_class,), (1,), bool (n_class,)
+        Classes with other flows than then.
+    owner, before, after : int32 (n_place,)
+        Class of every place in ``link``, and its neighbours in the list of places of active classes with that link.
     of_path : int32 (n_path * LENGTHS,)
         Class of the transfers of every length along every route, or -1.
     """
@@ -126,7 +130,13 @@ class Classes(NamedTuple):
     n_active: Ints
     listed: npt.NDArray[np.bool_]
     open: Ints
+    is_open: npt.NDArray[np.bool_]
+    level: Floats
+    changed: Ints
+    n_changed: Ints
+    is_changed: npt.NDArray[np.bool_]
     owner: npt.NDArray[np.int32]
+    before: npt.NDArray[np.int32]
     after: npt.NDArray[np.int32]
     of_path: npt.NDArray[np.int32]
 
@@ -164,27 +174,74 @@ class Links(NamedTuple):
         Highest rate and bytes carried, if that is watched.
     users : float64 (n_link,)
         Weight of all flows over a link.
+    flows : int64 (n_link,)
+        How many these are.
+    crowded : bool (n_link,)
+        Whether they were several when rates were solved last.
+    head : int32 (n_link,)
+        The first place of the list of places with this link, or -1.
     unfrozen, left, share, least : float64 (n_link,)
         Scratch of the rate solver, see `flexnet.simulate.kernels.maxmin`.
     touched : int64 (n_link,)
-        Scratch: links in use.
+        Scratch: links of open classes.
     by_share : Heap
         Scratch: links by what is left of them for every flow.
-    head : int32 (n_link,)
-        Scratch: the first place of that list, or -1.
+    seen, stamp : int64 (n_link,), (1,)
+        Scratch: links that are touched have the present stamp.
     """
 
     bytes: Floats
     peak: Floats
     carried: Floats
     users: Floats
+    flows: Ints
+    crowded: npt.NDArray[np.bool_]
+    head: npt.NDArray[np.int32]
     unfrozen: Floats
     left: Floats
     share: Floats
     least: Floats
     touched: Ints
     by_share: Heap
-    head: npt.NDArray[np.int32]
+    seen: Ints
+    stamp: Ints
+
+
+class Machines(NamedTuple):
+    """Servers or links: what tasks they have so far, with the least head and the least tail of these.
+
+    Parameters
+    ----------
+    load, head, tail : float64 (n_machine,)
+        Seconds.
+    """
+
+    load: Floats
+    head: Floats
+    tail: Floats
+
+
+class Heads(NamedTuple):
+    """What tasks take and what comes before and after; see `flexnet.simulate.kernels.bounds`.
+
+    Parameters
+    ----------
+    alone, head, tail : float64 (n_task,)
+        Seconds.
+    order : int64 (n_task,)
+        Tasks that come to run, none before its predecessors.
+    n : int64 (1,)
+        How many these are.
+    servers, links : Machines
+    """
+
+    alone: Floats
+    head: Floats
+    tail: Floats
+    order: Ints
+    n: Ints
+    servers: Machines
+    links: Machines
 
 
 class FairWork(NamedTuple):
@@ -199,6 +256,7 @@ class FairWork(NamedTuple):
     waiting: Ints
     queues: Queues
     server_load: Floats
+    heads: Heads
     rings: Rings
     classes: Classes
     flows: Flows

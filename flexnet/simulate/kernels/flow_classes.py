@@ -4,6 +4,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.heap import push
+from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 
 __all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "retire", "serve", "watch"]
@@ -44,6 +45,8 @@ def clear(classes, c):  # type: ignore[no-untyped-def]
     """Class ``c`` has no flows."""
     classes.n_flow[c] = 0
     classes.listed[c] = False
+    classes.is_changed[c] = False
+    classes.is_open[c] = False
     classes.head[c] = -1
 
 
@@ -68,18 +71,18 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
         classes.next_end[c] = np.inf
         classes.rate[c] = np.inf
         if not classes.listed[c]:
-            classes.listed[c] = True
-            classes.active[classes.n_active[0]] = c
-            classes.n_active[0] += 1
+            enlist(classes, links, c)
     else:
         serve(classes, links, c, now)
     classes.n_flow[c] += 1
+    mark(classes, c)
     narrowest = np.inf
     provisional = np.inf  # until rates are solved: an equal share of the narrowest link
     weight = classes.weight[c]
     for i in range(classes.begin[c], classes.end[c]):
         link = classes.link[i]
         links.users[link] += weight
+        links.flows[link] += 1
         provisional = min(provisional, weight * network.bandwidth[link] / links.users[link])
         narrowest = min(narrowest, network.bandwidth[link])
     classes.rate[c] = min(classes.rate[c], provisional)
@@ -129,9 +132,14 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
         f = after
     classes.next_end[c] = soonest
     classes.n_flow[c] -= n_done
+    if n_done == 0:
+        return
+    mark(classes, c)
     freed = n_done * classes.weight[c]
     for i in range(classes.begin[c], classes.end[c]):
-        links.users[classes.link[i]] -= freed
+        link = classes.link[i]
+        links.flows[link] -= n_done
+        links.users[link] = links.users[link] - freed if links.flows[link] > 0 else 0.0
 
 
 @kernel

@@ -6,8 +6,9 @@ D. Bertsekas and R. Gallager, Data Networks (2nd ed., 1992), section 6.5.2.
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
+from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
-from flexnet.simulate.kernels.windows import share_of
+from flexnet.simulate.kernels.reach import open_reached
 
 __all__ = ["fill_at_once", "fill_in_order", "share_links"]
 
@@ -27,67 +28,31 @@ MANY_COARSE = 1024
 
 
 @kernel
-def share_links(bandwidth, tolerance, classes, links):  # type: ignore[no-untyped-def]
-    """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one."""
-    _weigh(classes, links)
-    if classes.n_active[0] < (MANY_COARSE if tolerance > EXACT else MANY):
-        fill_at_once(bandwidth, tolerance, classes, links)
+def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-untyped-def]
+    """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one.
+
+    Only those that a change since the last time can reach are solved anew (`flexnet.simulate.kernels.reach`).
+    """
+    n_open, n_touched = open_reached(bandwidth, classes, links)
+    if n_open < (MANY_COARSE if tolerance > EXACT else MANY):
+        fill_at_once(tolerance, classes, links, n_open, n_touched, now)
     else:
-        fill_in_order(bandwidth, classes, links)
+        fill_in_order(classes, links, n_open, n_touched, now)
 
 
 @kernel
-def _weigh(classes, links):  # type: ignore[no-untyped-def]
-    """Weights of transfers over several links, by those of their links that are shared at this moment."""
-    n_transfer = 0
-    for a in range(classes.n_active[0]):
-        n_transfer += classes.length[classes.active[a]] >= 0
-    if n_transfer == 0:
-        return
-    crowd = links.share
-    for a in range(classes.n_active[0]):
-        c = classes.active[a]
-        for i in range(classes.begin[c], classes.end[c]):
-            crowd[classes.link[i]] = 0.0
-            links.users[classes.link[i]] = 0.0
-    for a in range(classes.n_active[0]):
-        c = classes.active[a]
-        for i in range(classes.begin[c], classes.end[c]):
-            crowd[classes.link[i]] += classes.n_flow[c]
-    for a in range(classes.n_active[0]):
-        c = classes.active[a]
-        if classes.length[c] >= 0:
-            shared = 0
-            for i in range(classes.begin[c], classes.end[c]):
-                shared += crowd[classes.link[i]] > 1.0
-            classes.weight[c] = share_of(classes.length[c], shared)
-        for i in range(classes.begin[c], classes.end[c]):
-            links.users[classes.link[i]] += classes.weight[c] * classes.n_flow[c]
-
-
-@kernel
-def fill_in_order(bandwidth, classes, links):  # type: ignore[no-untyped-def]
-    """Rates per flow of the active classes, by filling links one by one, the narrowest first.
+def fill_in_order(classes, links, n_open, n_touched, now):  # type: ignore[no-untyped-def]
+    """Rates per flow of the open classes, by filling links one by one, the narrowest first.
 
     What a link has left for every flow only grows as others get their rate, so its place in the heap comes too early
     at worst; then it is put back.  Every class gets its rate once, when the first of its links is full.
     """
-    n_open = classes.n_active[0]
-    links.head[:] = -1
-    for a in range(n_open):
-        c = classes.active[a]
-        classes.rate[c] = -1.0
-        for i in range(classes.begin[c], classes.end[c]):
-            classes.after[i] = links.head[classes.link[i]]
-            links.head[classes.link[i]] = i
-            classes.owner[i] = c
     heap = links.by_share
     heap.n[0] = 0
-    for link in range(bandwidth.shape[0]):
-        if links.users[link] > NOBODY:
-            links.left[link] = bandwidth[link]
-            links.unfrozen[link] = links.users[link]
-            push(heap, bandwidth[link] / links.users[link], link)
+    for k in range(n_touched):
+        link = links.touched[k]
+        if links.unfrozen[link] > NOBODY:
+            push(heap, links.left[link] / links.unfrozen[link], link)
     while n_open > 0:
         link = pop(heap)
         if links.unfrozen[link] <= NOBODY:
@@ -99,19 +64,23 @@ def fill_in_order(bandwidth, classes, links):  # type: ignore[no-untyped-def]
         i = links.head[link]
         while i >= 0:
             c = classes.owner[i]
-            if classes.rate[c] < 0.0:
-                _take_off(classes, links, c, share)
+            if classes.is_open[c]:
+                _take_off(classes, links, c, share, now)
                 n_open -= 1
             i = classes.after[i]
 
 
 @inlined
-def _take_off(classes, links, c, share):  # type: ignore[no-untyped-def]
-    """Give the flows of class ``c`` their rate, and leave the rest of their links to the others."""
+def _take_off(classes, links, c, share, now):  # type: ignore[no-untyped-def]
+    """Give the flows of class ``c`` their rate from now on, and leave the rest of their links to the others."""
     rate = share * classes.weight[c]
     bandwidth = rate * classes.n_flow[c]
     weight = classes.weight[c] * classes.n_flow[c]
+    serve(classes, links, c, now)
     classes.rate[c] = rate
+    classes.level[c] = share
+    classes.is_open[c] = False
+    foresee_end(classes, c, now)
     for i in range(classes.begin[c], classes.end[c]):
         link = classes.link[i]
         links.left[link] -= bandwidth
@@ -119,34 +88,17 @@ def _take_off(classes, links, c, share):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_at_once(bandwidth, tolerance, classes, links):  # type: ignore[no-untyped-def]
-    """Rates per flow of the active classes, by filling all locally narrowest links at once.
+def fill_at_once(tolerance, classes, links, n_open, n_touched, now):  # type: ignore[no-untyped-def]
+    """Rates per flow of the open classes, by filling all locally narrowest links at once.
 
     A link is a bottleneck when no class on it has a narrower link elsewhere, or none by more than ``tolerance``;
     progressive filling would come to it with every one of its classes still growing, whatever happens on other links
     before.
     """
-    n_touched = _open_links(bandwidth, links)
-    n_open = classes.n_active[0]
-    for a in range(n_open):
-        classes.open[a] = classes.active[a]
     while n_open > 0:
         n_touched = _divide(links, n_touched)
         _find_narrowest(classes, links, n_open)
-        n_open = _freeze(classes, links, n_open, tolerance)
-
-
-@inlined
-def _open_links(bandwidth, links):  # type: ignore[no-untyped-def]
-    """All bandwidth is left, and all flows want some; list the links with flows and return their number."""
-    n_touched = 0
-    for link in range(bandwidth.shape[0]):
-        links.unfrozen[link] = links.users[link]
-        if links.users[link] > NOBODY:
-            links.left[link] = bandwidth[link]
-            links.touched[n_touched] = link
-            n_touched += 1
-    return n_touched
+        n_open = _freeze(classes, links, n_open, tolerance, now)
 
 
 @inlined
@@ -178,7 +130,7 @@ def _find_narrowest(classes, links, n_open):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _freeze(classes, links, n_open, tolerance):  # type: ignore[no-untyped-def]
+def _freeze(classes, links, n_open, tolerance, now):  # type: ignore[no-untyped-def]
     """Give every class over a bottleneck its rate; return how many are still without."""
     kept = 0
     for a in range(n_open):
@@ -193,5 +145,5 @@ def _freeze(classes, links, n_open, tolerance):  # type: ignore[no-untyped-def]
             classes.open[kept] = c
             kept += 1
             continue
-        _take_off(classes, links, c, classes.narrowest[c])
+        _take_off(classes, links, c, classes.narrowest[c], now)
     return kept

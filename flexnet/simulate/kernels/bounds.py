@@ -1,0 +1,140 @@
+"""Times that no schedule of a plan can beat, before it is simulated and while it is.
+
+Every task has a *head*, the time before which it cannot begin, and a *tail*, what must come after it: longest paths
+through the task graph with every flow alone on its links.  Of any tasks that one server computes or one link carries,
+none ends before the least head, plus all their times there, plus the least tail (J. Carlier, The one-machine sequencing
+problem, European J. of Operational Research 11 (1982) 42-47).
+"""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.rings import ring_rounds, whole_packets
+
+__all__ = ["bound_by_machines", "longest_paths"]
+
+
+@kernel
+def longest_paths(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
+    """Fill ``work.heads`` with alone-time, head and tail of every task; return the longest path of all."""
+    heads, n_task = work.heads, tasks.kind.shape[0]
+    n_ready = 0
+    for task in range(n_task):
+        heads.alone[task] = _alone(tasks, network, routes, protocol, work, task)
+        heads.head[task] = 0.0
+        work.waiting[task] = tasks.n_pred[task]
+        if tasks.n_pred[task] == 0:
+            heads.order[n_ready] = task
+            n_ready += 1
+    at = 0
+    while at < n_ready:
+        task = heads.order[at]
+        at += 1
+        if tasks.kind[task] == ALLREDUCE:  # none waits for it
+            continue
+        end = heads.head[task] + heads.alone[task]
+        for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+            following = tasks.succ[p]
+            heads.head[following] = max(heads.head[following], end)
+            work.waiting[following] -= 1
+            if work.waiting[following] == 0:
+                heads.order[n_ready] = following
+                n_ready += 1
+    heads.n[0] = n_ready
+    longest = 0.0
+    for at in range(n_ready - 1, -1, -1):
+        task = heads.order[at]
+        tail = 0.0
+        if tasks.kind[task] != ALLREDUCE:
+            for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+                following = tasks.succ[p]
+                tail = max(tail, heads.alone[following] + heads.tail[following])
+        heads.tail[task] = tail
+        longest = max(longest, heads.head[task] + heads.alone[task] + heads.tail[task])
+    return longest
+
+
+@kernel
+def bound_by_machines(tasks, network, routes, protocol, longest, work):  # type: ignore[no-untyped-def]
+    """The largest bound of a server or link, from tasks with late heads on; ``longest`` is that of all paths."""
+    heads, servers, links = work.heads, work.heads.servers, work.heads.links
+    for machines in (servers, links):
+        machines.load[:] = 0.0
+        machines.head[:] = np.inf
+        machines.tail[:] = np.inf
+    bound = longest
+    for at in range(heads.n[0] - 1, -1, -1):  # late heads first, roughly
+        task = heads.order[at]
+        if tasks.kind[task] <= BACKWARD:
+            bound = max(bound, _add(servers, tasks.place[task], heads, task, tasks.seconds[task]))
+        elif tasks.kind[task] == NOMINAL_COMM:
+            path = routes.transfer[task]
+            size = whole_packets(tasks.bytes[task], protocol)
+            for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
+                link = network.route[i]
+                bound = max(bound, _add(links, link, heads, task, size / network.bandwidth[link]))
+        else:
+            first, last, rounds, size = _rings(tasks, protocol, work, task)
+            for c in range(first, last):
+                for i in range(work.classes.begin[c], work.classes.end[c]):
+                    link = work.classes.link[i]
+                    seconds = rounds * size / network.bandwidth[link]
+                    bound = max(bound, _add(links, link, heads, task, seconds))
+    return bound
+
+
+@inlined
+def _alone(tasks, network, routes, protocol, work, task):  # type: ignore[no-untyped-def]
+    """Seconds a task takes at least, from when all before it have ended."""
+    classes = work.classes
+    seconds = tasks.seconds[task]
+    if tasks.kind[task] <= BACKWARD:
+        return seconds
+    if tasks.kind[task] == NOMINAL_COMM:
+        path = routes.transfer[task]
+        hops = network.route_ptr[path + 1] - network.route_ptr[path]
+        narrowest = np.inf
+        extra = 0.0
+        for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
+            narrowest = min(narrowest, network.bandwidth[network.route[i]])
+            if network.extra_latency.shape[0] > 0:
+                extra += network.extra_latency[network.route[i]]
+        if hops > 0:
+            size = whole_packets(tasks.bytes[task], protocol) + (hops - 1) * protocol.packet_bytes
+            seconds += size / narrowest + protocol.round_trips * (hops * network.latency + extra)
+        return seconds
+    first, last, rounds, size = _rings(tasks, protocol, work, task)
+    slowest = 0.0
+    both = 0.0
+    for c in range(first, last):
+        if classes.begin[c] == classes.end[c]:
+            continue
+        narrowest = np.inf
+        for i in range(classes.begin[c], classes.end[c]):
+            narrowest = min(narrowest, network.bandwidth[classes.link[i]])
+        latency = protocol.round_trips * (classes.hops[c] * network.latency + classes.extra_latency[c])
+        ring = rounds * ((size + (classes.hops[c] - 1) * protocol.packet_bytes) / narrowest + latency)
+        slowest = max(slowest, ring)
+        both += ring
+    return seconds + (both if protocol.by_server else slowest)
+
+
+@inlined
+def _rings(tasks, protocol, work, task):  # type: ignore[no-untyped-def]
+    """Classes of an all-reduce, from the first to before the last, their rounds, and bytes on every edge in one."""
+    group = work.rings.group_class[tasks.place[task]]
+    n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
+    count = work.rings.n_class[group] if n > 1 else 0
+    first = work.rings.first[group] if n > 1 else 0
+    rounds, size = ring_rounds(n, tasks.bytes[task], protocol)
+    return first, first + count, rounds, whole_packets(size / (1 if protocol.by_server else max(count, 1)), protocol)
+
+
+@inlined
+def _add(machines, machine, heads, task, seconds):  # type: ignore[no-untyped-def]
+    """Let a server or link do a task more; return the bound by all it has."""
+    machines.load[machine] += seconds
+    machines.head[machine] = min(machines.head[machine], heads.head[task])
+    machines.tail[machine] = min(machines.tail[machine], heads.tail[task])
+    return machines.head[machine] + machines.load[machine] + machines.tail[machine]

@@ -1,0 +1,170 @@
+"""Whose rates a change can reach: classes that share links with those that changed, and fill no earlier than they do.
+
+Progressive filling of links does the same up to the moment when the first class that changed gets its rate.  So whoever
+got his before that, before the change as after it, keeps it; and so does whoever has no link in common with one who is
+filled anew (the bottleneck structure of J. Ros-Giralt et al., SIGMETRICS 2019).
+"""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.simulate.kernels.windows import share_of
+
+__all__ = ["delist", "enlist", "mark", "open_reached"]
+
+# Classes this close, relatively, below the first that changed fill anew too: sums in another order differ by less.
+AS_LATE = 1e-9
+
+
+@inlined
+def mark(classes, c):  # type: ignore[no-untyped-def]
+    """Class ``c`` has other flows than when rates were solved last."""
+    if not classes.is_changed[c]:
+        classes.is_changed[c] = True
+        classes.changed[classes.n_changed[0]] = c
+        classes.n_changed[0] += 1
+
+
+@kernel
+def enlist(classes, links, c):  # type: ignore[no-untyped-def]
+    """Put class ``c`` in the lists of its links, and among the active ones."""
+    classes.listed[c] = True
+    if not classes.is_changed[c]:  # else rates have not been solved since it was there
+        classes.level[c] = np.inf
+    classes.active[classes.n_active[0]] = c
+    classes.n_active[0] += 1
+    for i in range(classes.begin[c], classes.end[c]):
+        link = classes.link[i]
+        first = links.head[link]
+        classes.owner[i] = c
+        classes.before[i] = -1
+        classes.after[i] = first
+        if first >= 0:
+            classes.before[first] = i
+        links.head[link] = i
+
+
+@kernel
+def delist(classes, links, c):  # type: ignore[no-untyped-def]
+    """Take class ``c`` off the lists of its links."""
+    classes.listed[c] = False
+    for i in range(classes.begin[c], classes.end[c]):
+        before, after = classes.before[i], classes.after[i]
+        if before >= 0:
+            classes.after[before] = after
+        else:
+            links.head[classes.link[i]] = after
+        if after >= 0:
+            classes.before[after] = before
+
+
+@kernel
+def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
+    """Open the classes whose rates are to be solved anew, and their links with what the others leave of them.
+
+    Returns
+    -------
+    n_open, n_touched : int
+        Of ``classes.open`` and ``links.touched``; ``links.unfrozen`` and ``links.left`` hold the weight of open classes
+        and the bandwidth for them.
+    """
+    _weigh(classes, links)
+    level = _first_level(bandwidth, classes, links) * (1.0 - AS_LATE)
+    links.stamp[0] += 1
+    stamp = links.stamp[0]
+    n_touched = 0
+    for k in range(classes.n_changed[0]):
+        c = classes.changed[k]
+        classes.is_changed[c] = False
+        n_touched = _touch(classes, links, c, n_touched, stamp)
+    classes.n_changed[0] = 0
+    n_open = 0
+    at = 0
+    while at < n_touched:
+        link = links.touched[at]
+        at += 1
+        unfrozen = 0.0
+        fixed = 0.0
+        i = links.head[link]
+        while i >= 0:
+            c = classes.owner[i]
+            if classes.level[c] >= level:
+                if not classes.is_open[c] and classes.n_flow[c] > 0:
+                    classes.is_open[c] = True
+                    classes.open[n_open] = c
+                    n_open += 1
+                    n_touched = _touch(classes, links, c, n_touched, stamp)
+                unfrozen += classes.weight[c] * classes.n_flow[c]
+            else:
+                fixed += classes.rate[c] * classes.n_flow[c]
+            i = classes.after[i]
+        links.unfrozen[link] = unfrozen
+        links.left[link] = bandwidth[link] - fixed
+    return n_open, n_touched
+
+
+@inlined
+def _touch(classes, links, c, n_touched, stamp):  # type: ignore[no-untyped-def]
+    """List the links of class ``c`` that are not listed yet; return how many are."""
+    for i in range(classes.begin[c], classes.end[c]):
+        link = classes.link[i]
+        if links.seen[link] != stamp:
+            links.seen[link] = stamp
+            links.touched[n_touched] = link
+            n_touched += 1
+    return n_touched
+
+
+@inlined
+def _weigh(classes, links):  # type: ignore[no-untyped-def]
+    """Weights of transfers over several links, by those of their links that are shared at this moment."""
+    for k in range(classes.n_changed[0]):
+        _weigh_one(classes, links, classes.changed[k])
+    k = 0
+    while k < classes.n_changed[0]:  # grows
+        c = classes.changed[k]
+        k += 1
+        for i in range(classes.begin[c], classes.end[c]):
+            link = classes.link[i]
+            crowded = links.flows[link] > 1
+            if crowded != links.crowded[link]:
+                links.crowded[link] = crowded
+                other = links.head[link]
+                while other >= 0:
+                    _weigh_one(classes, links, classes.owner[other])
+                    other = classes.after[other]
+
+
+@kernel
+def _weigh_one(classes, links, c):  # type: ignore[no-untyped-def]
+    """Weight of class ``c``; it is changed if that is."""
+    if classes.length[c] < 0 or classes.n_flow[c] == 0:
+        return
+    shared = 0
+    for i in range(classes.begin[c], classes.end[c]):
+        shared += links.flows[classes.link[i]] > 1
+    weight = share_of(classes.length[c], shared)
+    if weight == classes.weight[c]:
+        return
+    change = (weight - classes.weight[c]) * classes.n_flow[c]
+    classes.weight[c] = weight
+    for i in range(classes.begin[c], classes.end[c]):
+        links.users[classes.link[i]] += change
+    mark(classes, c)
+
+
+@inlined
+def _first_level(bandwidth, classes, links):  # type: ignore[no-untyped-def]
+    """A share per weight at which no class that changed had its rate yet, and none gets it now.
+
+    That is where it had it; and where its links would be full if all over them got alike, for others get less.
+    """
+    level = np.inf
+    for k in range(classes.n_changed[0]):
+        c = classes.changed[k]
+        level = min(level, classes.level[c])
+        if classes.n_flow[c] > 0:
+            for i in range(classes.begin[c], classes.end[c]):
+                link = classes.link[i]
+                level = min(level, bandwidth[link] / links.users[link])
+    return level
