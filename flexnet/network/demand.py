@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
+from flexnet.network.kernels.demand import sum_up
 from flexnet.plan.arrays import TaskArrays
-from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
 __all__ = ["Demand", "demand_of"]
 
@@ -71,24 +71,19 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
 
     The original counts the same when a task is created (network.cc:1718).
     """
-    comm = tasks.kind == NOMINAL_COMM
-    weighed = np.bincount(tasks.place[comm], weights=tasks.bytes[comm], minlength=n_server * n_server)
-    pairs = weighed.astype(np.float64, copy=False)
-    reduce_ = tasks.kind == ALLREDUCE
-    sizes = np.diff(tasks.group_ptr)[tasks.place[reduce_]]
-    volume = np.bincount(sizes, weights=tasks.bytes[reduce_], minlength=n_server + 1)
-    by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
-    total = np.bincount(tasks.place[reduce_], weights=tasks.bytes[reduce_], minlength=len(tasks.group_ptr) - 1)
     # Groups are known by a sum over their members, of numbers of 64 bits that are drawn for servers.
     sums = np.concatenate([NONE, np.cumsum(_drawn(n_server)[tasks.group])])
-    ptr = tasks.group_ptr
-    _, first, which = np.unique(sums[ptr[1:]] - sums[ptr[:-1]], return_index=True, return_inverse=True)
-    together = np.bincount(which, weights=total, minlength=len(first))
+    first: dict[int, int] = {}
+    known_by = (sums[tasks.group_ptr[1:]] - sums[tasks.group_ptr[:-1]]).tolist()
+    same_as = np.array([first.setdefault(key, g) for g, key in enumerate(known_by)], np.int64)
+    pairs, volume, total = np.zeros(n_server * n_server), np.zeros(n_server + 1), np.zeros(len(same_as))
+    sum_up(tasks, pairs, volume, total, same_as)
+    by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
     groups: dict[tuple[int, ...], float] = {}
-    for k in np.argsort(first):
-        members = tasks.group[ptr[first[k]] : ptr[first[k] + 1]]
-        if len(members) >= 2 and together[k] > 0:
-            groups[tuple(sorted(members.tolist()))] = float(together[k])
+    for g in first.values():
+        members = tasks.group[tasks.group_ptr[g] : tasks.group_ptr[g + 1]]
+        if len(members) >= 2 and total[g] > 0:
+            groups[tuple(sorted(members.tolist()))] = float(total[g])
     return Demand(n_server, pairs.reshape(n_server, n_server), by_size, groups)
 
 

@@ -1,7 +1,7 @@
 """`Network`: a topology with speeds and chosen routes, as simulation kernels want it."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,14 +246,16 @@ def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: n
     for row, members in zip(member, sets, strict=True):
         row[list(members)] = True
     cycles = [cycle for same in sets.values() for cycle in same]
-    begin = np.array([server for cycle in cycles for server in cycle], np.int64)
-    end = np.array([server for cycle in cycles for server in (*cycle[1:], cycle[0])], np.int64)
+    edge = _ends([len(cycle) for cycle in cycles])
+    begin = np.fromiter(chain.from_iterable(cycles), np.int64, edge[-1])
+    end = np.concatenate([begin[1:], begin[:1]])
+    end[edge[1:] - 1] = begin[edge[:-1]]
     pair = begin * n + end
     counts = route_ptr[pair + 1] - route_ptr[pair]
     return {
         "cycle_ptr": _ends([len(same) for same in sets.values()]),
         "cycle_member": member,
-        "cycle_edge": _ends([len(cycle) for cycle in cycles]),
+        "cycle_edge": edge,
         "cycle_hops": _ends(counts),
         "cycle_links": route[aranges(route_ptr[pair], counts)],
     }

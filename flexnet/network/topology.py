@@ -215,7 +215,7 @@ def check_cycle(topology: Topology, cycle: tuple[int, ...]) -> None:
         Then.
     """
     n = topology.n_server
-    if len(cycle) < 2 or len(set(cycle)) < len(cycle) or not all(0 <= server < n for server in cycle):
+    if len(cycle) < 2 or len(set(cycle)) < len(cycle) or min(cycle) < 0 or max(cycle) >= n:
         raise FlexNetError(
             f"{topology.name}: cycle {list(cycle)}; a cycle visits 2 or more distinct servers of 0 to {n - 1}"
         )
