@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.kernels.demand import sum_up
+from flexnet.network.kernels.demand import same_groups, sum_up
 from flexnet.plan.arrays import TaskArrays
 
 __all__ = ["Demand", "demand_of"]
-
-NONE = np.zeros(1, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,16 +69,15 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
 
     The original counts the same when a task is created (network.cc:1718).
     """
-    # Groups are known by a sum over their members, of numbers of 64 bits that are drawn for servers.
-    sums = np.concatenate([NONE, np.cumsum(_drawn(n_server)[tasks.group])])
-    first: dict[int, int] = {}
-    known_by = (sums[tasks.group_ptr[1:]] - sums[tasks.group_ptr[:-1]]).tolist()
-    same_as = np.array([first.setdefault(key, g) for g, key in enumerate(known_by)], np.int64)
-    pairs, volume, total = np.zeros(n_server * n_server), np.zeros(n_server + 1), np.zeros(len(same_as))
+    # Groups are known by the exclusive or of numbers of 64 bits that are drawn for servers.
+    n_group = len(tasks.group_ptr) - 1
+    first, same_as = np.zeros(n_group, np.int64), np.zeros(n_group, np.int64)
+    n_different = same_groups(tasks, _drawn(n_server), np.zeros(n_group, np.uint64), first, same_as)
+    pairs, volume, total = np.zeros(n_server * n_server), np.zeros(n_server + 1), np.zeros(n_group)
     sum_up(tasks, pairs, volume, total, same_as)
     by_size = {int(g): float(volume[g]) for g in np.flatnonzero(volume) if g >= 2}
     groups: dict[tuple[int, ...], float] = {}
-    for g in first.values():
+    for g in first[:n_different].tolist():
         members = tasks.group[tasks.group_ptr[g] : tasks.group_ptr[g + 1]]
         if len(members) >= 2 and total[g] > 0:
             groups[tuple(sorted(members.tolist()))] = float(total[g])
@@ -89,5 +86,5 @@ def demand_of(tasks: TaskArrays, n_server: int) -> Demand:
 
 @lru_cache(maxsize=64)
 def _drawn(n_server: int) -> npt.NDArray[np.uint64]:
-    """A number for each server, always the same, so that sums over different servers differ."""
+    """A number for each server, always the same, so that groups of different servers are told apart."""
     return np.random.default_rng(n_server).integers(0, 2**64, n_server, np.uint64)

@@ -3,7 +3,41 @@
 from flexnet.kernels import kernel
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
-__all__ = ["sum_up"]
+__all__ = ["same_groups", "sum_up"]
+
+
+@kernel
+def same_groups(tasks, number, results, first, same_as):  # type: ignore[no-untyped-def]
+    """Find groups of the same members, by the exclusive or of numbers that are drawn for servers.
+
+    Parameters
+    ----------
+    tasks : flexnet.plan.arrays.TaskArrays
+    number : uint64 (n_server,)
+    results : uint64 (n_group,)
+        Receives every result once, in the order of the groups.
+    first, same_as : int64 (n_group,)
+        Receive the first group of every result, and for every group the first one with the same members.
+
+    Returns
+    -------
+    int
+        How many results there are.
+    """
+    n_result = 0
+    for group in range(tasks.group_ptr.shape[0] - 1):
+        total = number[0] ^ number[0]
+        for i in range(tasks.group_ptr[group], tasks.group_ptr[group + 1]):
+            total ^= number[tasks.group[i]]
+        which = 0
+        while which < n_result and results[which] != total:
+            which += 1
+        if which == n_result:
+            results[which] = total
+            first[which] = group
+            n_result += 1
+        same_as[group] = first[which]
+    return n_result
 
 
 @kernel

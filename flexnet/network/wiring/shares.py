@@ -72,13 +72,14 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]
         volume[len(group)] = volume.get(len(group), 0.0) + each * len(group)
     sizes = sorted(volume, key=lambda size: (-volume[size], size))[:MOST_SIZES]
     traffic, groups = Traffic(demand, sent, degree), _Groups(sent)
-    size_of = np.array([len(group) for group in sent], np.int64)
+    size_of = [len(group) for group in sent]
     best: tuple[float, dict[Group, int]] | None = None
     tried = set()
     for n_size in range(len(sizes), -1, -1):
         for some in combinations(sizes, n_size):
+            open_ = np.array([size in some for size in size_of], np.bool_)
             for pairs in range(least, degree + 1):
-                shares = groups.shares(np.isin(size_of, some), np.full(demand.n_server, degree - pairs))
+                shares = groups.shares(open_, np.full(demand.n_server, degree - pairs))
                 if (key := tuple(shares.items())) not in tried:
                     tried.add(key)
                     load = traffic.busiest(shares)
@@ -101,7 +102,7 @@ class _Groups:
 
     def shares(self, some: npt.NDArray[np.bool_], free: Ints) -> dict[Group, int]:
         """`ring_shares` of some of them."""
-        found = highest_averages(self._ptr, self._member, self._sent, some, free.astype(np.int64)).tolist()
+        found = highest_averages(self._ptr, self._member, self._sent, some.copy(), free.astype(np.int64)).tolist()
         return {group: share for group, share in zip(self._groups, found, strict=True) if share}
 
 
