@@ -28,6 +28,9 @@ __all__ = ["simulate_fair"]
 # Events; the number of one is this times the number of tasks plus the task.
 TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3
 
+# Classes of more links, those of rings, stay in the lists of their links without flows.
+FEW = 8
+
 # Bounds are sums in another order than those of a simulation.
 ROUNDING = 1e-9
 
@@ -59,7 +62,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
-        Stop as soon as no schedule can meet it any more (`flexnet.simulate.kernels.bounds`).
+        Stop as soon as some task ends after this time, or at once if loads alone take longer.  With ``window`` 0, as
+        soon as no schedule can meet it (`flexnet.simulate.kernels.bounds`): with another that takes as long as to see.
     work : flexnet.simulate.kernels.fair_state.FairWork
 
     Returns
@@ -73,10 +77,11 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
     lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
-    bounded, enough = limit < np.inf, limit * (1.0 + ROUNDING)
+    enough = limit * (1.0 + ROUNDING)
     bound = load_links(tasks, network, routes, protocol, work)
     if bound > enough:
         return bound
+    bounded = window == 0.0 and limit < np.inf
     if bounded:
         bound = longest_paths(tasks, network, routes, protocol, work)
         if bound <= enough:
@@ -84,6 +89,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         if bound > enough:
             return bound
     _clear_work(tasks, network, work)
+    links.local[0] = window == 0.0
     for task in range(n_task):
         if tasks.n_pred[task] == 0:
             _release(tasks, work, task, 0.0)
@@ -139,6 +145,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     classes.n_active[0] = 0
     classes.n_changed[0] = 0
     classes.of_path[:] = -1
+    classes.in_lists[:] = False
     for c in range(classes.n[0]):
         clear(classes, c)
     links.peak[:] = 0.0
@@ -233,7 +240,9 @@ def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyp
             classes.active[kept] = c
             kept += 1
         else:
-            delist(classes, links, c)
+            classes.listed[c] = False
+            if links.local[0] and classes.end[c] - classes.begin[c] <= FEW:
+                delist(classes, links, c)
     classes.n_active[0] = kept
 
 

@@ -104,8 +104,10 @@ class Classes(NamedTuple):
         Rate per weight when rates were solved last, infinite for classes that were not there.
     changed, n_changed, is_changed : int64 (n_class,), (1,), bool (n_class,)
         Classes with other flows than then.
+    in_lists : bool (n_class,)
+        Whether a class is in the lists of its links.
     owner, before, after : int32 (n_place,)
-        Class of every place in ``link``, and its neighbours in the list of places of active classes with that link.
+        Class of every place in ``link``, and its neighbours in the list of places with that link.
     of_path : int32 (n_path * LENGTHS,)
         Class of the transfers of every length along every route, or -1.
     """
@@ -135,6 +137,7 @@ class Classes(NamedTuple):
     changed: Ints
     n_changed: Ints
     is_changed: npt.NDArray[np.bool_]
+    in_lists: npt.NDArray[np.bool_]
     owner: npt.NDArray[np.int32]
     before: npt.NDArray[np.int32]
     after: npt.NDArray[np.int32]
@@ -176,6 +179,8 @@ class Links(NamedTuple):
         Weight of all flows over a link.
     flows : int64 (n_link,)
         How many these are.
+    local : bool (1,)
+        Whether only rates that a change can reach are solved anew: lists of places are kept for that.
     crowded : bool (n_link,)
         Whether they were several when rates were solved last.
     head : int32 (n_link,)
@@ -195,6 +200,7 @@ class Links(NamedTuple):
     carried: Floats
     users: Floats
     flows: Ints
+    local: npt.NDArray[np.bool_]
     crowded: npt.NDArray[np.bool_]
     head: npt.NDArray[np.int32]
     unfrozen: Floats

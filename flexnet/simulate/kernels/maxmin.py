@@ -8,7 +8,7 @@ import numpy as np
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
-from flexnet.simulate.kernels.reach import open_reached
+from flexnet.simulate.kernels.reach import open_all, open_reached
 
 __all__ = ["fill_at_once", "fill_in_order", "share_links"]
 
@@ -31,10 +31,15 @@ MANY_COARSE = 1024
 def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-untyped-def]
     """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one.
 
-    Only those that a change since the last time can reach are solved anew (`flexnet.simulate.kernels.reach`).
+    Where ``links.local`` says so, only those that a change since the last time can reach are solved anew
+    (`flexnet.simulate.kernels.reach`).
     """
-    n_open, n_touched = open_reached(bandwidth, classes, links)
-    if n_open < (MANY_COARSE if tolerance > EXACT else MANY):
+    many = MANY_COARSE if tolerance > EXACT else MANY
+    if links.local[0]:
+        n_open, n_touched = open_reached(bandwidth, classes, links)
+    else:
+        n_open, n_touched = open_all(bandwidth, classes, links, classes.n_active[0] >= many)
+    if n_open < many:
         fill_at_once(tolerance, classes, links, n_open, n_touched, now)
     else:
         fill_in_order(classes, links, n_open, n_touched, now)

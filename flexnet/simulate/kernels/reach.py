@@ -3,6 +3,8 @@
 Progressive filling of links does the same up to the moment when the first class that changed gets its rate.  So whoever
 got his before that, before the change as after it, keeps it; and so does whoever has no link in common with one who is
 filled anew (the bottleneck structure of J. Ros-Giralt et al., SIGMETRICS 2019).
+
+Where rates are solved seldom, so that nearly everything has changed by then, all are (`open_all`).
 """
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.windows import share_of
 
-__all__ = ["delist", "enlist", "mark", "open_reached"]
+__all__ = ["delist", "enlist", "mark", "open_all", "open_reached"]
 
 # Classes this close, relatively, below the first that changed fill anew too: sums in another order differ by less.
 AS_LATE = 1e-9
@@ -25,14 +27,22 @@ def mark(classes, c):  # type: ignore[no-untyped-def]
         classes.n_changed[0] += 1
 
 
-@kernel
+@inlined
 def enlist(classes, links, c):  # type: ignore[no-untyped-def]
-    """Put class ``c`` in the lists of its links, and among the active ones."""
+    """Put class ``c`` among the active ones, and in the lists of its links."""
     classes.listed[c] = True
     if not classes.is_changed[c]:  # else rates have not been solved since it was there
         classes.level[c] = np.inf
     classes.active[classes.n_active[0]] = c
     classes.n_active[0] += 1
+    if links.local[0] and not classes.in_lists[c]:
+        _list_places(classes, links, c)
+
+
+@inlined
+def _list_places(classes, links, c):  # type: ignore[no-untyped-def]
+    """Put class ``c`` in the lists of its links."""
+    classes.in_lists[c] = True
     for i in range(classes.begin[c], classes.end[c]):
         link = classes.link[i]
         first = links.head[link]
@@ -44,10 +54,10 @@ def enlist(classes, links, c):  # type: ignore[no-untyped-def]
         links.head[link] = i
 
 
-@kernel
+@inlined
 def delist(classes, links, c):  # type: ignore[no-untyped-def]
-    """Take class ``c`` off the lists of its links."""
-    classes.listed[c] = False
+    """Take class ``c``, which is in them, off the lists of its links."""
+    classes.in_lists[c] = False
     for i in range(classes.begin[c], classes.end[c]):
         before, after = classes.before[i], classes.after[i]
         if before >= 0:
@@ -88,8 +98,10 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
         i = links.head[link]
         while i >= 0:
             c = classes.owner[i]
-            if classes.level[c] >= level:
-                if not classes.is_open[c] and classes.n_flow[c] > 0:
+            if classes.n_flow[c] == 0:
+                pass
+            elif classes.level[c] >= level:
+                if not classes.is_open[c]:
                     classes.is_open[c] = True
                     classes.open[n_open] = c
                     n_open += 1
@@ -100,6 +112,34 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
             i = classes.after[i]
         links.unfrozen[link] = unfrozen
         links.left[link] = bandwidth[link] - fixed
+    return n_open, n_touched
+
+
+@kernel
+def open_all(bandwidth, classes, links, listed):  # type: ignore[no-untyped-def]
+    """Open all active classes, and their links; put them in the lists of these if they are to be ``listed``.
+
+    Returns as `open_reached`.
+    """
+    n_open = classes.n_active[0]
+    for a in range(n_open):
+        classes.open[a] = classes.active[a]
+        classes.is_open[classes.active[a]] = True
+        _weigh_one(classes, links, classes.active[a])
+    for k in range(classes.n_changed[0]):
+        classes.is_changed[classes.changed[k]] = False
+    classes.n_changed[0] = 0
+    n_touched = 0
+    for link in range(bandwidth.shape[0]):
+        links.unfrozen[link] = links.users[link]
+        links.left[link] = bandwidth[link]
+        if links.flows[link] > 0:
+            links.touched[n_touched] = link
+            n_touched += 1
+    if listed:
+        links.head[:] = -1
+        for a in range(n_open):
+            _list_places(classes, links, classes.active[a])
     return n_open, n_touched
 
 
