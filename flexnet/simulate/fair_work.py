@@ -10,13 +10,13 @@ from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Heads,
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.windows import LENGTHS
 
-__all__ = ["Room", "make_classes", "make_links", "make_work"]
+__all__ = ["Room", "make_classes", "make_links", "make_queues", "make_work"]
 
 Ints = npt.NDArray[np.int64]
 
 
 class Room(NamedTuple):
-    """How many of each there may be: tasks, all-reduces, flows, classes, places of links in them, links, ..."""
+    """How many of each there may be; a place is a link of a class, a path a route of a pair of servers."""
 
     task: int = 0
     group: int = 0
@@ -36,16 +36,7 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
         start=np.zeros(n_task),
         end=np.zeros(n_task),
         waiting=_ints(n_task),
-        queues=Queues(
-            ptr=_ints(n_server + 1),
-            length=_ints(n_server),
-            task=_ints(n_task),
-            time=np.zeros(n_task),
-            rank=_ints(n_task),
-            running=_ints(n_server),
-            wake=_ints(2 * n_task + n_server),
-            n_wake=_ints(1),
-        ),
+        queues=make_queues(n_task, n_server),
         server_load=np.zeros(n_server),
         heads=Heads(
             alone=np.zeros(n_task),
@@ -67,6 +58,20 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
         ),
         links=make_links(n_link, watch=watch),
         stop=STOP,
+    )
+
+
+def make_queues(n_task: int, n_server: int) -> Queues:
+    """For compute tasks of every server."""
+    return Queues(
+        ptr=_ints(n_server + 1),
+        length=_ints(n_server),
+        task=_ints(n_task),
+        time=np.zeros(n_task),
+        rank=_ints(n_task),
+        running=_ints(n_server),
+        wake=_ints(2 * n_task + n_server),
+        n_wake=_ints(1),
     )
 
 

@@ -11,7 +11,7 @@ from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
-from flexnet.simulate.kernels.fair_state import Queues
+from flexnet.simulate.fair_work import make_queues
 from flexnet.simulate.kernels.packet_state import (
     Connections,
     Events,
@@ -146,16 +146,7 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
         end=np.zeros(n_task),
         waiting=_ints(n_task),
         roots=roots[np.argsort(tasks.rank[roots], kind="stable")],
-        queues=Queues(
-            ptr=_ints(n_server + 1),
-            length=_ints(n_server),
-            task=_ints(n_task),
-            time=np.zeros(n_task),
-            rank=_ints(n_task),
-            running=_ints(n_server),
-            wake=_ints(2 * n_task + n_server),
-            n_wake=_ints(1),
-        ),
+        queues=make_queues(n_task, n_server),
         hops=np.concatenate([network.route, network.ring_links, network.cycle_links]).astype(np.int32),
         packets=_columns(Packets, n_packet, marked=np.bool_, one=("unused",)),
         links=_links(network, protocol),

@@ -63,7 +63,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
         Stop as soon as some task ends after this time, or at once if loads alone take longer.  With ``window`` 0, as
-        soon as no schedule can meet it (`flexnet.simulate.kernels.bounds`): with another that takes as long as to see.
+        soon as no schedule can meet it (`flexnet.simulate.kernels.bounds`); else to see that takes as long as it saves.
     work : flexnet.simulate.kernels.fair_state.FairWork
 
     Returns
