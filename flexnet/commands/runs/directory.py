@@ -161,10 +161,10 @@ class RunFiles:
         """
         if self.directory is None:
             return
+        if self._exact is None or self._exact[0] is not state.best:  # it takes long: before any file is written
+            self._exact = state.best, ready.glanced(state.best)
         write_atomically(self.directory / "checkpoint.json", checkpoint_json(state, ready.rng))
         write_atomically(self.directory / HISTORY, history.to_json())
-        if self._exact is None or self._exact[0] is not state.best:
-            self._exact = state.best, ready.glanced(state.best)
         found = {
             "initial_ms": float(s_to_ms(ready.start.seconds)),
             "best_ms": float(s_to_ms(min(ready.start.seconds, self._exact[1]))),
