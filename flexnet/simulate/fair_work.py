@@ -47,7 +47,9 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
             servers=Machines(np.zeros(n_server), np.zeros(n_server), np.zeros(n_server)),
             links=Machines(np.zeros(n_link), np.zeros(n_link), np.zeros(n_link)),
         ),
-        rings=Rings(group_class=group_class, first=_ints(room.group), n_class=_ints(room.group)),
+        rings=Rings(
+            group_class=group_class, first=_ints(room.group), n_class=_ints(room.group), apart=np.zeros(1, np.bool_)
+        ),
         classes=make_classes(room.n_class, room.place, room.path),
         flows=Flows(
             n=_ints(1),

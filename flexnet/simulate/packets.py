@@ -22,6 +22,7 @@ from flexnet.simulate.kernels.packet_state import (
     Transport,
 )
 from flexnet.simulate.kernels.packets import simulate_packets
+from flexnet.simulate.kernels.rings import rings_apart
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
 
@@ -164,6 +165,7 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
             round=_ints(int(rings.sum())),
             open=_ints(int(rings.sum())),
             rings_open=_ints(n_task),
+            apart=np.array([rings_apart(tasks, network, protocol)]),
         ),
         stop=STOP,
     )

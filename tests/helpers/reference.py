@@ -214,12 +214,22 @@ def max_min_rates(flows, weights, bandwidth):
     return rates
 
 
-def ring_rounds(n, size, protocol):
-    """Rounds, and bytes per edge in one: 2(n-1) rounds of size/n, or one for small tensors (section 3.2)."""
-    small = protocol.small_packet_bytes
+def ring_rounds(n, size, n_ring, apart, protocol):
+    """Rounds, and bytes per edge in one: 2(n-1) rounds of size/n, or one for small tensors (section 3.2).
+
+    The bytes are spread over ``n_ring`` rings, each an all-reduce of its own or all of them one.
+    """
+    small = protocol.small_packet_bytes * (n_ring if apart else 1)
     if size > small * 2 * (n - 1):
-        return 2 * (n - 1), size / n
-    return 1, (2 * (n - 1) / n * size if size < small * n else size) / n
+        return 2 * (n - 1), size / n / n_ring
+    return 1, (2 * (n - 1) / n * size if size < small * n else size) / n / n_ring
+
+
+def rings_apart(graph, network):
+    """Whether some all-reduce runs over cycles: files then have one for every ring."""
+    sets = [set(np.flatnonzero(row)) for row in network.cycle_member]
+    groups = [set(graph.members(t).tolist()) for t in range(graph.n_task) if graph.kind[t] == ALLREDUCE]
+    return any(len(group) > 1 and group in sets for group in groups)
 
 
 def whole_packets(size, protocol):
@@ -258,6 +268,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     flows, timers = [], []
     ends = {}
     now = 0.0
+    apart = rings_apart(graph, network)
 
     def delay(paths, rounds):
         hops = max(len(path) for path in paths)
@@ -322,8 +333,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
                     for ring in rings:
                         links = [link for path in ring for link in path]
-                        rounds, size = ring_rounds(n, int(graph.bytes[t]), protocol)
-                        size = whole_packets(size / len(rings), protocol)
+                        rounds, size = ring_rounds(n, int(graph.bytes[t]), len(rings), apart, protocol)
+                        size = whole_packets(size, protocol)
                         flows.append({"links": links, "left": rounds * size, "done": ("ring", t)})
                         flows[-1].update(weight=share(size, max(map(len, ring)), protocol), delay=delay(ring, rounds))
                 continue
@@ -361,8 +372,7 @@ def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None, packets=F
                 rings = server_paths(graph, network, t, routes)
             else:
                 rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
-                rounds, size = ring_rounds(n, size, protocol)
-                size /= len(rings)
+                rounds, size = ring_rounds(n, size, len(rings), rings_apart(graph, network), protocol)
             size = rounds * (whole_packets(size, protocol) if packets else size)
             for path in (path for ring in rings for path in ring):
                 add(path, size)

@@ -13,7 +13,8 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.protocol import FLUID, TCP
+from flexnet.simulate.packets import FollowedPackets
+from flexnet.simulate.protocol import FLUID, PACKET, TCP
 from flexnet.taskgraph_file.convert import to_network, to_task_graph
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.encode import encode
@@ -50,6 +51,22 @@ def test_parts_along_routes_take_as_long_as_the_whole_over_cycles(graph, seed, p
     assert np.bincount(origin, parts.bytes, graph.n_task) == pytest.approx(graph.bytes)
     assert (parts.seconds == graph.seconds[origin]).all()
     assert (parts.op == graph.op[origin]).all()
+
+
+@given(graph=task_graphs(N), seed=st.integers(0, 999))
+@settings(deadline=None, max_examples=80)
+def test_small_parts_take_the_short_cut_of_the_packet_simulator(graph, seed):
+    """Up to 18 kB times servers less one an all-reduce has a single round: as a whole, or each of its parts."""
+    equal = graph.bytes % 200 * 2520  # of up to ten parts
+    graph = replace(graph, bytes=np.where(graph.kind == ALLREDUCE, equal, graph.bytes % 1_000_000))
+    rng = np.random.default_rng(seed)
+    groups = {tuple(graph.members(task)) for task in np.flatnonzero(graph.kind == ALLREDUCE)}
+    cycles = [rng.permutation(group).tolist() for group in sorted(groups) for _ in range(rng.integers(0, 5))]
+    network = FLAT.with_cycles(tuple(tuple(cycle) for cycle in cycles if len(cycle) > 1))
+    parts, _ = along_cycles(graph, network)
+    for links in (FairLinks(), FollowedPackets(PACKET._replace(rings_by_index=False))):
+        over_cycles = links.seconds(graph.arrays(), network_arrays(network))
+        assert links.seconds(parts.arrays(), network_arrays(FLAT)) == pytest.approx(over_cycles, rel=1e-6)
 
 
 @given(graph=task_graphs(N), seed=st.integers(0, 999))

@@ -127,8 +127,8 @@ def _rings(tasks, protocol, work, task):  # type: ignore[no-untyped-def]
     n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
     count = work.rings.n_class[group] if n > 1 else 0
     first = work.rings.first[group] if n > 1 else 0
-    rounds, size = ring_rounds(n, tasks.bytes[task], protocol)
-    return first, first + count, rounds, whole_packets(size / (1 if protocol.by_server else max(count, 1)), protocol)
+    rounds, size = ring_rounds(n, tasks.bytes[task], max(count, 1), work.rings.apart[0], protocol)
+    return first, first + count, rounds, whole_packets(size, protocol)
 
 
 @inlined

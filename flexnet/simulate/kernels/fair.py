@@ -199,8 +199,8 @@ def _start_flows(  # type: ignore[no-untyped-def]
         n_new = 0
         if n > 1:
             n_new = 1 if protocol.by_server else work.rings.n_class[group]
-        rounds, size = ring_rounds(n, tasks.bytes[task], protocol)
-        size = whole_packets(size / max(n_new, 1), protocol)
+        rounds, size = ring_rounds(n, tasks.bytes[task], max(n_new, 1), work.rings.apart[0], protocol)
+        size = whole_packets(size, protocol)
         first = work.rings.first[group] + length_of(size, protocol) * work.rings.n_class[group]
         size *= rounds
         item = RING_ENDS * n_task + task

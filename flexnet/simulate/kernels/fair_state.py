@@ -51,11 +51,14 @@ class Rings(NamedTuple):
     group_class : int64 (n_allreduce,)
         The first all-reduce with the same members and paths; the other arrays are filled at its place.
     first, n_class : int64 (n_allreduce,)
+    apart : bool (1,)
+        Whether every ring counts as an all-reduce of its own (`flexnet.simulate.kernels.rings.rings_apart`).
     """
 
     group_class: Ints
     first: Ints
     n_class: Ints
+    apart: npt.NDArray[np.bool_]
 
 
 class Classes(NamedTuple):

@@ -30,8 +30,8 @@ def load_links(tasks, network, routes, protocol, work):  # type: ignore[no-untyp
             if n > 1:
                 count = rings.n_class[rings.group_class[c]]
                 first = rings.first[rings.group_class[c]]
-                rounds, share = ring_rounds(n, bytes_[t], protocol)
-                share *= rounds / (1 if protocol.by_server else count)
+                rounds, share = ring_rounds(n, bytes_[t], count, rings.apart[0], protocol)
+                share *= rounds
                 for i in range(classes.begin[first], classes.end[first + count - 1]):
                     load[classes.link[i]] += share
     bound = 0.0

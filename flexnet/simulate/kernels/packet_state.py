@@ -175,12 +175,15 @@ class Reduces(NamedTuple):
         Rounds that are left, this one included, and connections of this round that are.
     rings_open : int64 (n_task,)
         Rings of every all-reduce that have rounds left.
+    apart : bool (1,)
+        Whether every ring counts as an all-reduce of its own (`flexnet.simulate.kernels.rings.rings_apart`).
     """
 
     first: Ints
     round: Ints
     open: Ints
     rings_open: Ints
+    apart: npt.NDArray[np.bool_]
 
 
 class PacketWork(NamedTuple):

@@ -229,7 +229,7 @@ def _start_flows(tasks, network, routes, protocol, transport, work, task, now): 
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
     count = max(ring_count(tasks, network, protocol, c), 1)
     reduces.rings_open[task] = count
-    rounds = 2 if protocol.by_server else ring_rounds(n, tasks.bytes[task], protocol)[0]
+    rounds = 2 if protocol.by_server else ring_rounds(n, tasks.bytes[task], count, reduces.apart[0], protocol)[0]
     for r in range(count):
         reduces.round[reduces.first[task] + r] = rounds
         if not _open_round(tasks, network, routes, protocol, transport, work, task, r, now):
@@ -250,9 +250,11 @@ def _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
     own = ring_count(tasks, network, protocol, c)
     size = np.int64(tasks.bytes[task])
     if not protocol.by_server:
+        apart = reduces.apart[0]
+        size //= max(own, 1) if apart else 1
         if size < protocol.small_packet_bytes * n:
             size = 2 * (n - 1) * size // n
-        size = size // n // max(own, 1)
+        size = size // n // (1 if apart else max(own, 1))
     patience = transport.first_patience if own > 0 else transport.first_ring_patience
     phase = 2 - reduces.round[ring] if protocol.by_server else -1
     reduces.open[ring] = 0

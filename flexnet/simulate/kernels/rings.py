@@ -5,7 +5,7 @@ import numpy as np
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.windows import LENGTHS, share_of
 
-__all__ = ["edge_hops", "lay_out_rings", "ring_count", "ring_rounds", "ring_sizes", "whole_packets"]
+__all__ = ["edge_hops", "lay_out_rings", "ring_count", "ring_rounds", "ring_sizes", "rings_apart", "whole_packets"]
 
 
 @inlined
@@ -196,6 +196,7 @@ def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  #
 def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ignore[no-untyped-def]
     """Make classes of every ring of every distinct group, one for each length of rounds, with their links."""
     group_ptr = tasks.group_ptr
+    rings.apart[0] = rings_apart(tasks, network, protocol)
     c = 0
     at = 0
     for g in range(group_ptr.shape[0] - 1):
@@ -223,6 +224,18 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
 
 
 @kernel
+def rings_apart(tasks, network, protocol):  # type: ignore[no-untyped-def]
+    """Whether some all-reduce runs over cycles of the network.
+
+    A file then tells every ring of every all-reduce as one of its own (`flexnet.taskgraph_file.cycles`).
+    """
+    for c in range(tasks.group_ptr.shape[0] - 1):
+        if tasks.group_ptr[c + 1] - tasks.group_ptr[c] > 1 and _own_cycles(tasks, network, protocol, c) >= 0:
+            return True
+    return False
+
+
+@kernel
 def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
     """Bytes on the wire of a flow of ``size`` bytes, in whole packets if there are any: at least one."""
     if protocol.packet_bytes == 0.0:
@@ -231,15 +244,17 @@ def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ring_rounds(n, size, protocol):  # type: ignore[no-untyped-def]
-    """Rounds of a ring all-reduce of ``size`` bytes over n servers, and bytes every edge carries in one of them.
+def ring_rounds(n, size, n_ring, apart, protocol):  # type: ignore[no-untyped-def]
+    """Rounds of an all-reduce of ``size`` bytes over ``n_ring`` rings of n servers, and bytes an edge carries in one.
 
-    2(n-1) rounds of size/n.  Up to 2(n-1) ``small_packet_bytes`` there is one round only, as in FlexNetPacket: below n
-    ``small_packet_bytes``, 2(n-1)/n times as much goes around in it.  A phase of a parameter server is one round of
-    everything.
+    2(n-1) rounds of size/n, shared among the rings.  Up to 2(n-1) ``small_packet_bytes``, of a ring if they are
+    ``apart`` (`rings_apart`), there is one round only, as in FlexNetPacket: below n ``small_packet_bytes``, 2(n-1)/n
+    times as much goes around in it.  A phase of a parameter server is one round of everything.
     """
     if protocol.by_server:
         return 1, 1.0 * size
-    if size <= 2 * (n - 1) * protocol.small_packet_bytes:
-        return 1, (2.0 * (n - 1) / n * size if size < protocol.small_packet_bytes * n else 1.0 * size) / n
-    return 2 * (n - 1), size / n
+    told = size / n_ring if apart else 1.0 * size
+    own = size / n_ring / n
+    if told <= 2 * (n - 1) * protocol.small_packet_bytes:
+        return 1, 2.0 * (n - 1) / n * own if told < protocol.small_packet_bytes * n else own
+    return 2 * (n - 1), own
