@@ -18,7 +18,7 @@ from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import packet_hops, priced_links
+from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
@@ -28,6 +28,7 @@ __all__ = ["EXACT_TASKS", "Price", "Pricer"]
 ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
 SEARCH_TOLERANCE = 0.02
+SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
 EXACT_TASKS = 8192
 
 
@@ -103,8 +104,9 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         arrays = network_arrays(network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        horizon = FairLinks(ROUGH * float(compute.max()), SEARCH_TOLERANCE, self._priced).seconds(tasks, arrays)
-        self._links = FairLinks(SEARCH_WINDOW * horizon, SEARCH_TOLERANCE, self._priced)
+        coarser = max(1.0, flow_hops(tasks, arrays) / SEARCH_HOPS)
+        rough = FairLinks(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
+        self._links = FairLinks(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
 
     def price(
         self,

@@ -12,15 +12,16 @@ from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.packets import FollowedPackets
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["MOST_HOPS", "packet_hops", "priced_links", "replayed_links"]
+__all__ = ["MOST_HOPS", "flow_hops", "packet_hops", "priced_links", "replayed_links"]
 
 MOST_HOPS = 100_000_000
 """Hops of packets that a replay follows at most: 20 to 60 seconds of one core."""
 
 
-# Resolution of fair sharing beyond that.
+# Resolution of fair sharing beyond that, and up to how many hops of flows: with more, rates are solved more seldom.
 COARSE_WINDOW = 1e-3
 COARSE_TOLERANCE = 0.01
+COARSE_HOPS = 400_000.0
 
 
 def priced_links(semantics: Semantics, segment_bytes: int, protocol: Protocol) -> LinkModel:
@@ -38,7 +39,8 @@ def replayed_links(
     """
     hops, least = _hops_and_least(tasks, network, protocol, routes)
     if hops > MOST_HOPS:
-        return FairLinks(COARSE_WINDOW * least, COARSE_TOLERANCE, protocol)
+        coarser = max(1.0, flow_hops(tasks, network, routes) / COARSE_HOPS)
+        return FairLinks(COARSE_WINDOW * coarser * least, COARSE_TOLERANCE, protocol)
     return FollowedPackets(protocol) if protocol.by_packet else FairLinks(protocol=protocol)
 
 
@@ -47,6 +49,12 @@ def packet_hops(
 ) -> float:
     """Hops of all packets of an iteration: what following them takes."""
     return _hops_and_least(tasks, network, protocol, routes)[0]
+
+
+def flow_hops(tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes | None = None) -> float:
+    """Hops of all transfers of an iteration, whatever their size: what solving the rates of all at once takes."""
+    path = tasks.place[tasks.kind == NOMINAL_COMM] if routes is None else routes.transfer[tasks.kind == NOMINAL_COMM]
+    return float(np.diff(network.route_ptr)[path].sum())
 
 
 def _hops_and_least(

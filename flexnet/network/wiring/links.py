@@ -55,24 +55,27 @@ def join_components(links: Links, free: npt.NDArray[np.int64], demand: npt.NDArr
         Symmetric bytes.
     """
     parts = components(links)
+    rooms = [int(free[part].sum()) for part in parts]
     while len(parts) > 1:
-        roomy = [i for i, part in enumerate(parts) if free[part].sum() > 0]
+        least, most = min(rooms), max(rooms)
         # The part with most interfaces is joined with the one with fewest, so that what is joined can be joined again.
-        if len(roomy) < len(parts):
+        if least <= 0:
             return False
-        order = sorted(roomy, key=lambda i: int(free[parts[i]].sum()))
-        one, other = parts[order[0]], parts[order[-1]]
+        first, last = rooms.index(least), len(rooms) - 1 - rooms[::-1].index(most)
+        one, other = parts[first], parts[last]
         a_open, b_open = one[free[one] > 0], other[free[other] > 0]
         # Servers with most interfaces left first: the last one of a server may be needed by another part.
         wanted = demand[np.ix_(a_open, b_open)]
         room = free[a_open][:, None] + free[b_open]
-        best = np.lexsort((-room.ravel(), -wanted.ravel()))[0]
+        best = int(np.where(wanted == wanted.max(), room, -1).argmax())
         a, b = int(a_open[best // len(b_open)]), int(b_open[best % len(b_open)])
         links[a, b] += 1
         links[b, a] += 1
         free[[a, b]] -= 1
-        merged = np.concatenate([one, other])
-        parts = [part for i, part in enumerate(parts) if i not in (order[0], order[-1])] + [merged]
+        for i in sorted((first, last), reverse=True):
+            del parts[i], rooms[i]
+        parts.append(np.concatenate([one, other]))
+        rooms.append(least + most - 2)
     return True
 
 
