@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # heavy: only after all flags are read
 
 __all__ = ["search"]
 
-FIRST_CHECKPOINT_S, CHECKPOINT_S = 5.0, 60.0  # before the first checkpoint, and between the others
+FIRST_CHECKPOINT_S, CHECKPOINT_S = 10.0, 60.0  # before the first checkpoint, and between the others
 
 
 @click.pass_context
