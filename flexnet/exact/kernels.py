@@ -6,7 +6,7 @@ __all__ = ["pair_bytes"]
 
 
 @kernel
-def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server, strided, moved, least):  # type: ignore[no-untyped-def]
+def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server, strided, room, moved, least):  # type: ignore[no-untyped-def]
     """Elements of the busiest server, and least elements of all servers, each way, for every pair of configs.
 
     Parameters
@@ -20,10 +20,13 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
         Server of the first part; the others lie side by side, or evenly spread if ``strided``.
     n_server : int
     strided : bool
+    room : float64 (3, rank, most parts in a dimension)
+        To work in.
     moved, least : float64 (n_producer, n_consumer)
         To be filled.
     """
     rank = edge.shape[0]
+    wanted, largest, sent = room[0], room[1], room[2]
     for a in range(producer.shape[0]):
         senders = _product(producer, a, 0)
         sums = _product(producer, a, rank)  # parts that hold partial sums of the same elements
@@ -33,31 +36,59 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
             reader_step = max(n_server // readers, 1) if strided else 1
             repeats = readers  # parts of the consumer that read the same
             for k in range(rank):
+                _measure(edge, producer, a, consumer, b, k, wanted, largest, sent)
                 if edge[k, 1] >= 0:
                     repeats //= consumer[b, edge[k, 1]]
             total, kept, busiest = 0.0, 0.0, 0.0
             for j in range(readers):
-                wanted, most, here = 1.0, 1.0, 0.0
+                reads, most, here = 1.0, 1.0, 0.0
                 for k in range(rank):
-                    low, high = _reads(edge, consumer, b, k, _coordinate(consumer, b, j, edge[k, 1]))
-                    wanted *= max(high - low, 0)
-                    most *= _largest_share(edge[k, 0], producer[a, k], low, high)
+                    coordinate = _coordinate(consumer, b, j, edge[k, 1])
+                    reads *= wanted[k, coordinate]
+                    most *= largest[k, coordinate]
+                total += reads * sums
+                kept += most
+                if reads * sums <= busiest:
+                    continue
                 at = (consumer_home + j * reader_step - producer_home) % n_server
                 if at % step == 0 and at // step < senders:
                     here = _shared(edge, producer, a, at // step, consumer, b, j)
-                total += wanted * sums
-                kept += most
-                busiest = max(busiest, wanted * sums - here)
+                busiest = max(busiest, reads * sums - here)
             for i in range(senders):
-                sent, here = float(repeats), 0.0
+                sends, here = float(repeats), 0.0
                 for k in range(rank):
-                    sent *= _sent(edge, producer, a, i, consumer, b, k)
+                    sends *= sent[k, _coordinate(producer, a, i, k)]
+                if sends <= busiest:
+                    continue
                 at = (producer_home + i * step - consumer_home) % n_server
                 if at % reader_step == 0 and at // reader_step < readers:
                     here = _shared(edge, producer, a, i, consumer, b, at // reader_step)
-                busiest = max(busiest, sent - here)
+                busiest = max(busiest, sends - here)
             moved[a, b] = busiest
             least[a, b] = max(total - kept, 0.0)
+
+
+@inlined
+def _measure(edge, producer, a, consumer, b, k, wanted, largest, sent):  # type: ignore[no-untyped-def]
+    """Of dimension ``k`` what every part of the consumer reads, the most of it that one part of the producer holds, and
+    what every part of the producer sends to all parts of the consumer that differ in this dimension.
+    """
+    extent, degree = edge[k, 0], producer[a, k]
+    step = extent // degree
+    sent[k, :degree] = 0.0
+    for coordinate in range(consumer[b, edge[k, 1]] if edge[k, 1] >= 0 else 1):
+        low, high = _reads(edge, consumer, b, k, coordinate)
+        wanted[k, coordinate] = max(high - low, 0)
+        largest[k, coordinate] = 0.0
+        if high <= low:
+            continue
+        first = min(low // step, degree - 1) if step > 0 else degree - 1
+        last = min((high - 1) // step, degree - 1) if step > 0 else degree - 1
+        for at in range(first, last + 1):
+            begin, end = _holds(extent, degree, at)
+            both = max(min(high, end) - max(low, begin), 0)
+            largest[k, coordinate] = max(largest[k, coordinate], both)
+            sent[k, at] += both
 
 
 @inlined
@@ -72,9 +103,12 @@ def _product(degrees, row, first):  # type: ignore[no-untyped-def]
 @inlined
 def _coordinate(degrees, row, part, dimension):  # type: ignore[no-untyped-def]
     """Where a part lies along a dimension; 0 for none."""
+    if dimension < 0 or degrees[row, dimension] == 1:
+        return 0
     for k in range(dimension):
-        part //= degrees[row, k]
-    return part % degrees[row, dimension] if dimension >= 0 else 0
+        if degrees[row, k] > 1:
+            part //= degrees[row, k]
+    return part % degrees[row, dimension]
 
 
 @inlined
@@ -93,27 +127,6 @@ def _holds(extent, degree, at):  # type: ignore[no-untyped-def]
     """First element that a part of the producer holds along a dimension, and the one behind the last."""
     step = extent // degree
     return at * step, extent if at == degree - 1 else (at + 1) * step
-
-
-@inlined
-def _largest_share(extent, degree, low, high):  # type: ignore[no-untyped-def]
-    """Most elements from ``low`` to ``high`` that one part of the producer holds."""
-    most = 0
-    for at in range(degree):
-        begin, end = _holds(extent, degree, at)
-        most = max(most, min(high, end) - max(low, begin))
-    return most
-
-
-@inlined
-def _sent(edge, producer, a, i, consumer, b, k):  # type: ignore[no-untyped-def]
-    """Elements along a dimension that a part of the producer sends, to all parts of the consumer that differ in it."""
-    begin, end = _holds(edge[k, 0], producer[a, k], _coordinate(producer, a, i, k))
-    sent = 0
-    for coordinate in range(consumer[b, edge[k, 1]] if edge[k, 1] >= 0 else 1):
-        low, high = _reads(edge, consumer, b, k, coordinate)
-        sent += max(min(high, end) - max(low, begin), 0)
-    return sent
 
 
 @inlined

@@ -115,7 +115,8 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         if key not in known:
             tables = np.zeros((len(flat[u]), len(flat[v]))), np.zeros((len(flat[u]), len(flat[v])))
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v]
-            pair_bytes(edge, *ends, n_server, strided, *tables)
+            room = np.empty((3, rank, max(int(ends[0].max()), int(ends[1].max()))))
+            pair_bytes(edge, *ends, n_server, strided, room, *tables)
             known[key] = 2.0 * size * tables[0], 2.0 * size * tables[1]  # there and back
         for terms, table in zip((moved, least), known[key], strict=True):
             terms[u, v] = terms[u, v] + table if (u, v) in terms else table
