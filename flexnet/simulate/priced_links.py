@@ -35,7 +35,8 @@ def replayed_links(
     """The link model that a protocol replays a task graph with.
 
     Every packet is followed if the protocol says so and there are no more than `MOST_HOPS` hops of packets; otherwise
-    links are shared fairly, with more hops than that at a resolution of a thousandth of what the busiest link takes.
+    links are shared fairly, with more hops than that at a resolution of a thousandth of what the busiest link takes, or
+    coarser where transfers have more hops than `COARSE_HOPS`.
     """
     hops, least = _hops_and_least(tasks, network, protocol, routes)
     if hops > MOST_HOPS:

@@ -16,8 +16,9 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.published.experiments import compared, micro_experiments, replayed
 from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.packets import FollowedPackets
-from flexnet.simulate.priced_links import packet_hops, replayed_links
+from flexnet.simulate.priced_links import flow_hops, packet_hops, replayed_links
 from flexnet.simulate.protocol import FLUID, PACKET, PROTOCOLS, ROCE
 
 BANDWIDTH = 1.25e10  # 80 ps a byte
@@ -135,7 +136,13 @@ def test_packets_are_followed_where_the_protocol_has_them_and_they_are_not_too_m
     assert replayed_links(graph, arrays, PACKET).name == "packet"
     assert replayed_links(graph, arrays, FLUID).name == replayed_links(graph, arrays, ROCE).name == "fair"
     monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 100)
-    assert replayed_links(graph, arrays, PACKET).name == "fair"
+    fair = replayed_links(graph, arrays, PACKET)
+    assert isinstance(fair, FairLinks)
+    hops = flow_hops(graph, arrays)
+    monkeypatch.setattr("flexnet.simulate.priced_links.COARSE_HOPS", hops / 4)  # of the flows: rates are solved seldom
+    coarser = replayed_links(graph, arrays, PACKET)
+    assert isinstance(coarser, FairLinks)
+    assert coarser.window == pytest.approx(4 * fair.window)
 
 
 @pytest.mark.compiled
