@@ -38,7 +38,7 @@ def test_the_first_checkpoint_comes_soon_and_the_others_less_often(
     monkeypatch.setattr(RunFiles, "save_progress", note)
     assert search("--budget", "300", "-o", str(tmp_path)) == 0
     begun, first, second, *_ = saved
-    assert 5.0 <= first - begun <= 6.0
+    assert 10.0 <= first - begun <= 11.0
     assert 60.0 <= second - first <= 61.0
 
 
