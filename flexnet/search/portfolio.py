@@ -19,13 +19,14 @@ from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
-from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, as_fast, with_candidate
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 from flexnet.search.state import Info, Schedule, State
+from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.priced_links import flow_hops
 
 __all__ = ["Portfolio", "first_slot"]
 
@@ -261,7 +262,7 @@ def first_slot(tasks: TaskArrays, network: Network) -> int:
     network : Network
         What it is priced on.
     """
-    hops = int(np.diff(network.route_ptr)[tasks.place[tasks.kind == NOMINAL_COMM]].sum())
+    hops = int(flow_hops(tasks, network_arrays(network)))
     return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(hops, 1), SHORT_SLOT))
 
 
