@@ -88,7 +88,7 @@ class Prepared:
         pool = state.schedule.pool if state.schedule is not None and state.elite else ()
         found, hops = [best], pricer.exact_work(best.strategy, best.network)
         for candidate in (*(plan for plan in pool if plan.seconds <= NEARLY * best.seconds), *state.elite):
-            if any(is_same(candidate, one) for one in found):
+            if any(candidate.strategy is one.strategy and candidate.network is one.network for one in found):
                 continue
             hops += pricer.exact_work(candidate.strategy, candidate.network)
             if hops > most_hops:
@@ -135,12 +135,10 @@ class Prepared:
             timelines = [self._rough(finalists[0])]
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
         else:
-            deferred = not (outcome.interrupted or is_soon_exact(pricer, first))
-            again = next((i for i, one in enumerate(finalists) if is_same(one, first)), None)
-            timelines = self._timelines([*finalists, first] if deferred and again is None else finalists)
-            if deferred:
-                start = replace(start, timeline=timelines[-1 if again is None else again])
-                timelines = timelines[: len(finalists)]
+            finalists = [one for one in finalists if one is not first]  # what that takes is known, or next
+            deferred = [] if outcome.interrupted or is_soon_exact(pricer, first) else [first]
+            timelines = self._timelines([*deferred, *finalists])
+            start = replace(start, timeline=timelines.pop(0)) if deferred else start
         best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
         if best is not first and not outcome.interrupted:
             best, timeline = self._settled(best, timeline)
@@ -193,11 +191,6 @@ class Prepared:
         pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
         networks = [other_draw(self.problem, self.family, pricer.demand(plan.strategy), seed) for seed in seeds]
         return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
-
-
-def is_same(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates are one plan."""
-    return one.strategy is other.strategy and one.network is other.network
 
 
 def is_soon_exact(pricer: Pricer, candidate: Candidate) -> bool:

@@ -250,11 +250,12 @@ def _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
     own = ring_count(tasks, network, protocol, c)
     size = np.int64(tasks.bytes[task])
     if not protocol.by_server:
-        apart = reduces.apart[0]
-        size //= max(own, 1) if apart else 1
+        n_ring = max(own, 1)
+        if reduces.apart[0]:
+            size, n_ring = size // n_ring, 1
         if size < protocol.small_packet_bytes * n:
             size = 2 * (n - 1) * size // n
-        size = size // n // (1 if apart else max(own, 1))
+        size = size // n // n_ring
     patience = transport.first_patience if own > 0 else transport.first_ring_patience
     phase = 2 - reduces.round[ring] if protocol.by_server else -1
     reduces.open[ring] = 0
