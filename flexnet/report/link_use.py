@@ -13,8 +13,8 @@ from flexnet.network.csr import aranges
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.kernels.rings import edge_bytes
 from flexnet.simulate.protocol import Protocol
-from flexnet.simulate.short_cuts import edge_bytes
 
 __all__ = ["LinkUse", "link_use"]
 
@@ -50,9 +50,9 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
     size: list[Floats] = [np.repeat(graph.bytes[transfer].astype(np.float64), counts)]
     known: dict[tuple[bytes, int], tuple[Ints, Floats, int]] = {}
     reduces = np.flatnonzero(graph.kind == ALLREDUCE)
-    members = np.diff(graph.group_ptr)[graph.place[reduces]]
-    carried = edge_bytes(members, graph.bytes[reduces], protocol)
-    for reduce_, each in zip(reduces.tolist(), carried.tolist(), strict=True):
+    carried = np.empty(len(graph.kind))
+    edge_bytes(graph.arrays(), network, protocol, carried)
+    for reduce_, each in zip(reduces.tolist(), carried[reduces].tolist(), strict=True):
         group = int(graph.place[reduce_])
         begin, n = int(graph.group_ptr[group]), int(graph.group_ptr[group + 1] - graph.group_ptr[group])
         if n == 1:

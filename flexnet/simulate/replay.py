@@ -11,12 +11,12 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.kernels.rings import edge_bytes
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.phases import phases_of
 from flexnet.simulate.priced_links import replayed_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay_report import Replay
-from flexnet.simulate.short_cuts import edge_bytes
 
 __all__ = ["replay", "replays"]
 
@@ -82,14 +82,16 @@ def replays(
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts
     tasks, fair = graph.arrays(), FairLinks(protocol=protocol)
     asked = links
-    demand = float(np.sum(_edge_counts(graph, protocol) * _edge_bytes(graph, protocol)))
-    demand += float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
+    carried, reduces = np.empty(len(graph.kind)), graph.kind == ALLREDUCE
     from_server = fabric.network.link_from < graph.n_server
     for seed in seeds:
         rng = np.random.default_rng(seed)
         by_pair = asked is not None and not asked.routes_by_flow
         arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=by_pair)
         links = asked or replayed_links(tasks, arrays, protocol, routes)
+        edge_bytes(tasks, arrays, protocol, carried)
+        demand = float(np.sum(_edge_counts(graph, protocol) * carried[reduces]))
+        demand += float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
         timeline = links.timeline(tasks, arrays, routes=routes if links.routes_by_flow else None)
         fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
         link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes
@@ -102,9 +104,3 @@ def _edge_counts(graph: TaskGraph, protocol: Protocol) -> Ints:
     n = np.diff(graph.group_ptr)[graph.place[graph.kind == ALLREDUCE]].astype(np.int64)
     edges: Ints = np.where(n > 1, 2 * (n - 1) if protocol.by_server else n, 0)
     return edges
-
-
-def _edge_bytes(graph: TaskGraph, protocol: Protocol) -> Floats:
-    """Bytes an edge of every all-reduce task carries."""
-    reduces = graph.kind == ALLREDUCE
-    return edge_bytes(np.diff(graph.group_ptr)[graph.place[reduces]], graph.bytes[reduces], protocol)

@@ -7,7 +7,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["cut_short", "edge_bytes", "short_cuts"]
+__all__ = ["cut_short", "short_cuts"]
 
 
 def cut_short(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol: Protocol) -> npt.NDArray[np.bool_]:
@@ -17,21 +17,6 @@ def cut_short(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol
     """
     small = protocol.small_packet_bytes
     found: npt.NDArray[np.bool_] = (n > 1) & (size >= small * n) & (size <= 2 * (n - 1) * small)
-    return found
-
-
-def edge_bytes(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol: Protocol) -> npt.NDArray[np.float64]:
-    """Bytes an edge of all-reduces of ``size`` bytes over ``n`` servers carries, in all rounds.
-
-    The rule of `flexnet.simulate.kernels.rings.ring_rounds`, for arrays.
-    """
-    if protocol.by_server:
-        return size.astype(np.float64)
-    whole = 2 * (n - 1) / n * size
-    one_round = (size < protocol.small_packet_bytes * n) & (size <= 2 * (n - 1) * protocol.small_packet_bytes)
-    found: npt.NDArray[np.float64] = np.where(cut_short(n, size, protocol), size, whole) / np.where(
-        one_round | cut_short(n, size, protocol), n, 1
-    )
     return found
 
 

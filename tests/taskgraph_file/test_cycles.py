@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from flexnet.network.network import Network
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.report.link_use import link_use
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.packets import FollowedPackets
 from flexnet.simulate.protocol import FLUID, PACKET, TCP
+from flexnet.simulate.replay import replay
 from flexnet.taskgraph_file.convert import to_network, to_task_graph
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.encode import encode
@@ -67,6 +69,14 @@ def test_small_parts_take_the_short_cut_of_the_packet_simulator(graph, seed):
     for links in (FairLinks(), FollowedPackets(PACKET._replace(rings_by_index=False))):
         over_cycles = links.seconds(graph.arrays(), network_arrays(network))
         assert links.seconds(parts.arrays(), network_arrays(FLAT)) == pytest.approx(over_cycles, rel=1e-6)
+    n_link = len(network_arrays(network).bandwidth)
+    uses = link_use(graph, network_arrays(network), PACKET), link_use(parts, network_arrays(FLAT), PACKET)
+    of_whole, of_parts = (np.bincount(use.link, use.bytes, n_link) for use in uses)
+    assert of_whole == pytest.approx(of_parts)
+    rings_off = PACKET._replace(rings_by_index=False)
+    assert replay(parts, FLAT, protocol=rings_off).demand == pytest.approx(
+        replay(graph, network, protocol=rings_off).demand
+    )
 
 
 @given(graph=task_graphs(N), seed=st.integers(0, 999))

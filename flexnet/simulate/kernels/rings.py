@@ -3,9 +3,19 @@
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
+from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.kernels.windows import LENGTHS, share_of
 
-__all__ = ["edge_hops", "lay_out_rings", "ring_count", "ring_rounds", "ring_sizes", "rings_apart", "whole_packets"]
+__all__ = [
+    "edge_bytes",
+    "edge_hops",
+    "lay_out_rings",
+    "ring_count",
+    "ring_rounds",
+    "ring_sizes",
+    "rings_apart",
+    "whole_packets",
+]
 
 
 @inlined
@@ -258,3 +268,18 @@ def ring_rounds(n, size, n_ring, apart, protocol):  # type: ignore[no-untyped-de
     if told <= 2 * (n - 1) * protocol.small_packet_bytes:
         return 1, 2.0 * (n - 1) / n * own if told < protocol.small_packet_bytes * n else own
     return 2 * (n - 1), own
+
+
+@kernel
+def edge_bytes(tasks, network, protocol, carried):  # type: ignore[no-untyped-def]
+    """Bytes all-reduces put on an edge, of all rings and in all rounds: ``carried`` (n_task,), 0 of other tasks."""
+    apart = rings_apart(tasks, network, protocol)
+    for t in range(tasks.kind.shape[0]):
+        carried[t] = 0.0
+        if tasks.kind[t] == ALLREDUCE:
+            c = tasks.place[t]
+            n_ring = max(ring_count(tasks, network, protocol, c), 1)
+            n_round, own = ring_rounds(
+                tasks.group_ptr[c + 1] - tasks.group_ptr[c], tasks.bytes[t], n_ring, apart, protocol
+            )
+            carried[t] = n_round * own * n_ring
