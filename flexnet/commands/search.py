@@ -75,7 +75,14 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     FlexNetError
         If an input is wrong, which is known before the search starts, or some output could not be written.
     """
-    from flexnet.commands.runs.inputs import read_checkpoint, read_costs, read_history, read_start, with_memory
+    from flexnet.commands.runs.inputs import (
+        read_checkpoint,
+        read_costs,
+        read_history,
+        read_known,
+        read_start,
+        with_memory,
+    )
     from flexnet.plan.problem import make_problem
     from flexnet.search.history import History
     from flexnet.search.jobs import run
@@ -87,9 +94,9 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     request = with_memory(request, table)
     files.record.request, files.record.source, files.record.estimated = request, table.source, table.estimated
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
-    start = read_start(request, problem)
+    start, known = read_start(request, problem), read_known(request, problem)
     with nullcontext() if request.as_json else waiting("laying out the search"):
-        ready = prepare(problem, request.settings, start)
+        ready = prepare(problem, request.settings, start, known)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     budget = request.settings.budget
     display = Display(None if budget is None else budget + 1, state.iteration)

@@ -48,11 +48,12 @@ def _sweep(words: tuple[str, ...], **values: Any) -> int:
 
         check_scheduler(request.scheduler)
     with one_writer(request.output):
-        token = store.open()
+        token, shown = store.open(), {key: key for key in tasks}
         try:
             failed = _computed(request, waiting, store, token) if waiting else []
+            failed += _carried(request, tasks, shown, store, token)
         finally:  # whatever happens, of what there is
-            written = store.write_tables(tasks)
+            written = store.write_tables(shown.values())
             if written:
                 say("wrote " + ", ".join(map(str, written)))
     if failed:
@@ -99,6 +100,42 @@ def _computed(request: SweepRequest, waiting: "list[Task]", store: "Store", toke
     finally:
         display.clear()
     return failed
+
+
+def _carried(
+    request: SweepRequest, tasks: "dict[str, Task]", shown: dict[str, str], store: "Store", token: str
+) -> list[str]:
+    """Search again, from the plans of points with less, what is slower than those; sentences on what could not be.
+
+    ``shown`` is, for every point, the key of the row that counts, and is changed.
+    """
+    from flexnet.sweep.carry import faster_with_less
+    from flexnet.sweep.store import PLAN, key_of
+    from flexnet.sweep.task import Task
+
+    tried: set[tuple[str, str]] = set()
+    failed: list[str] = []
+    points = {key: task.point for key, task in tasks.items()}
+    while True:
+        rows = {key: row for key in tasks for row in store.rows([shown[key]]) if PLAN in row}
+        slow = list(faster_with_less(points, {key: row["iteration_ms"] for key, row in rows.items()}))
+        again = {}
+        for key, less in slow:
+            if less not in again and (key, shown[less]) not in tried:
+                tried.add((key, shown[less]))
+                start = f"{points[less]['degree']} x {points[less]['bandwidth']:g} Gbps"
+                point = {**points[key], "known": rows[less][PLAN], "warm_start": start}
+                again[key] = Task(key_of({**point, "files": None, "from": [key, shown[less]]}), point)
+        if not again:
+            return failed
+        waiting = [task for task in again.values() if not store.has(task.key)]
+        if waiting:
+            say(f"{counted(len(waiting), 'point')} slower than with less: searched again from the faster plan")
+            failed += _computed(request, waiting, store, token)
+        for key, task in again.items():
+            for row in store.rows([task.key]):
+                if row["iteration_ms"] < rows[key]["iteration_ms"]:
+                    shown[key] = task.key
 
 
 def _name(task: "Task") -> str:

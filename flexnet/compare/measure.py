@@ -1,6 +1,6 @@
 """One network, measured: searched, its plan replayed, in figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,7 @@ def measure(
     problem: Problem,
     settings: Settings,
     start: Configs | None = None,
+    known: Sequence[Configs] = (),
     *,
     spread_over: TopologyFamily | None = None,
     observe: Callable[[Progress, State, Info], None] | None = None,
@@ -113,7 +114,7 @@ def measure(
     ----------
     problem : Problem
     settings : Settings
-    start : Configs, optional
+    start, known : Configs, optional, and sequence of Configs
         As in `flexnet.search.prepare.prepare`.
     spread_over : TopologyFamily, optional
         A family whose switches spread flows over equal paths, which no search prices: the plan is searched on the
@@ -130,7 +131,7 @@ def measure(
     GivenUp
         If the search was stopped.
     """
-    ready = prepare(problem, settings, start)
+    ready = prepare(problem, settings, start, known)
     found = ready.found(run(ready, ready.state, observe=observe, stop=stop))
     if found.interrupted:
         raise GivenUp

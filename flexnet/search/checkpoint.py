@@ -13,15 +13,14 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.network_document import network_document, read_network
-from flexnet.search.portfolio import STAGES
+from flexnet.search.rounds import MOST_ROUNDS, stages_of
 from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 5
+VERSION = 6
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
-_MOST_ROUNDS = 100  # lengths double with them; no search comes to so many
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held")
 
 
@@ -129,8 +128,8 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
     if (
         not plans["pool"]
         or not plans["starts"]
-        or counts["round"] > _MOST_ROUNDS
-        or counts["stage"] >= (len(STAGES) if begun else 1)
+        or counts["round"] > MOST_ROUNDS
+        or counts["stage"] >= (len(stages_of(counts["stale"])) if begun else 1)
         or counts["slot"] >= (len(plans["entrants"]) if begun else 1)
         or (counts["at"] > 0) != (document["slot_best"] is not None)
     ):

@@ -1,6 +1,6 @@
 """One call that finds a plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Configs
@@ -18,6 +18,7 @@ def find_plan(
     problem: Problem,
     settings: Settings,
     start: Configs | None = None,
+    known: Sequence[Configs] = (),
     *,
     observe: Callable[[Progress, State, Info], None] | None = None,
 ) -> Found:
@@ -29,6 +30,8 @@ def find_plan(
     settings : Settings
     start : sequence of Config, or mapping, optional
         The starting strategy, in model order or by operator name; None for what the settings say.
+    known : sequence of Configs
+        Strategies that were found before, to begin with beside those.
     observe : callable, optional
         Called after every proposal.
 
@@ -37,5 +40,5 @@ def find_plan(
     FlexNetError
         If the topology cannot be built for this cluster, or the starting strategy does not fit.
     """
-    ready = prepare(problem, settings, start)
+    ready = prepare(problem, settings, start, known)
     return ready.found(run(ready, ready.state, observe=observe))

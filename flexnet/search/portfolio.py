@@ -1,14 +1,12 @@
-"""A portfolio of starts, annealed in rounds of elimination: `Portfolio.init` and `Portfolio.step`, both pure.
+"""A portfolio of starts, annealed in rounds: `Portfolio.init` and `Portfolio.step`, both pure.
 
 First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
-is sent between groups of servers.  Then come rounds.  A round anneals from the best plan and three others of the pool,
-each for a while; the better two of the four for twice as long, colder; and the best for twelve times as long, down to a
-temperature that is as good as descent.  What comes out joins the pool.  A round that follows one without gain begins
-with starts alone, and hotter, or the search would go round and round in one valley; every second round is twice as
-long.  Temperatures are shares of the current time, so they suit iterations of a millisecond as of a minute.  Which
-plans enter, and which moves are made, follows what they have brought, by draws of the one generator: the chain of
-proposals does not depend on how long the search may take, so one that goes on longer never finds a plan that is worse
-by the prices it searches with.
+is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`).  A proposal is a move, a
+change of the network, or a cross: a block that becomes as it is in another plan of the pool, by which what two plans
+have each found for itself comes together.  Temperatures are shares of the current time, so they suit iterations of a
+millisecond as of a minute.  Which plans enter, and which moves are made, follows what they have brought, by draws of
+the one generator: the chain of proposals does not depend on how long the search may take, so one that goes on longer
+never finds a plan that is worse by the prices it searches with.
 """
 
 from dataclasses import dataclass, replace
@@ -19,11 +17,13 @@ from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy
-from flexnet.search.candidates import Candidate, as_fast, with_candidate
+from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.crossing import crossed
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
+from flexnet.search.rounds import after_slot, pooled, slot_length, temperature, with_entrants
 from flexnet.search.state import Info, Schedule, State
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
@@ -33,22 +33,18 @@ __all__ = ["Portfolio", "first_slot"]
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
-STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
-POOL = 12
 HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
-FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
 REBUILDING = 2.5  # times what a proposal takes on the network there is
 UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
-GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
+CROSSED = 0.06  # of the proposals of strategies take a block from another plan of the pool
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
-MOST_REHEATING = 2  # doublings
-START, REWIRE = "start", "rewire"  # what is tried beside moves
-GIVEN_UP = 3  # rounds in a row that gain next to nothing, where there is no other limit
+START, REWIRE, CROSS = "start", "rewire", "cross"  # what is tried beside moves
+GIVEN_UP = 5  # rounds in a row that gain next to nothing, where there is no other limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +97,25 @@ class Portfolio:
         if schedule.pending:
             return self._price_start(rng, state, schedule)
         if not schedule.entrants:
-            schedule = _with_entrants(rng, schedule)
+            schedule = with_entrants(rng, schedule)
         if schedule.at == 0:
             entrant = schedule.entrants[schedule.slot]
             schedule = replace(schedule, slot_best=entrant)
             state = replace(state, current=entrant, network=entrant.network)
         current = state.current
-        limit = current.seconds * (1.0 - self._temperature(schedule) * float(np.log(1.0 - rng.random())))
+        limit = current.seconds * (1.0 - temperature(schedule, self.slot) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = built = False
         if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
             plan = self._rewired(rng, self.networks, current, limit)
             rebuilt = plan is not current
         else:
-            which, strategy = self._propose(rng, current.strategy, schedule.credit)
-            tried = self.moves.moves[which][0].name
+            if len(schedule.pool) > 1 and rng.random() < CROSSED:
+                other = schedule.pool[int(rng.integers(len(schedule.pool)))]
+                strategy, tried = crossed(rng, self.moves.space.blocks, current.strategy, other.strategy), CROSS
+            else:
+                which, strategy = self._propose(rng, current.strategy, schedule.credit)
+                tried = self.moves.moves[which][0].name
             if strategy is not None:
                 plan, rebuilt, built = self._price(rng, strategy, current, limit, _share_rebuilt(*schedule.gains))
         if plan is not current:
@@ -131,8 +131,8 @@ class Portfolio:
         if which >= 0:
             gains = _after_gain(gains, worth, rebuilt=rebuilt, built=built)
         schedule = replace(schedule, at=schedule.at + 1, credit=credit, gains=gains)
-        if schedule.at >= self._slot_length(schedule):
-            schedule = _after_slot(schedule, state.best)
+        if schedule.at >= slot_length(schedule, self.slot):
+            schedule = after_slot(schedule, state.best)
         state = replace(state, iteration=state.iteration + 1, schedule=schedule)
         return state, Info(plan.seconds, accepted or plan is current, accepted, improved, rebuilt, tried)
 
@@ -140,9 +140,10 @@ class Portfolio:
         """The state of a search that has been told of plans which others found; they join its pool."""
         schedule = state.schedule
         assert schedule is not None
-        pool, best, elite = schedule.pool, state.best, state.elite
+        pool, best, elite = tuple[Candidate, ...](), state.best, state.elite
+        for plan in sorted((*schedule.pool, *plans), key=_by_time):
+            pool = pooled(pool, plan)
         for plan in plans:
-            pool = _pooled(pool, plan)
             best = plan if plan.seconds < best.seconds else best
             elite = self._with(elite, plan)
         schedule = replace(schedule, pool=pool)
@@ -165,7 +166,7 @@ class Portfolio:
                 plan = own if own.seconds < plan.seconds else plan
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
         if exact:
-            schedule = replace(schedule, pool=_pooled(schedule.pool, plan), starts=_pooled(schedule.starts, plan))
+            schedule = replace(schedule, pool=pooled(schedule.pool, plan), starts=pooled(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
         if not pending and not schedule.held:
             for start in schedule.starts:
@@ -239,17 +240,10 @@ class Portfolio:
         best, elite = plan if improved else state.best, self._with(state.elite, plan)
         return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
 
-    def _temperature(self, schedule: Schedule) -> float:
-        """Of the next proposal, as a share of the current time: falls geometrically over its slot.
 
-        The more rounds have gained nothing, the hotter they begin.
-        """
-        _, _, hot, cold = STAGES[schedule.stage]
-        hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
-        return float(hot * (cold / hot) ** (schedule.at / self._slot_length(schedule)))
-
-    def _slot_length(self, schedule: Schedule) -> int:
-        return self.slot * STAGES[schedule.stage][1] << schedule.round // 2
+def _by_time(plan: Candidate) -> tuple[float, bytes, bytes]:
+    """An order that does not depend on whose plan it is."""
+    return plan.seconds, plan.strategy.choice.tobytes(), plan.strategy.devices.tobytes()
 
 
 def first_slot(tasks: TaskArrays, network: Network) -> int:
@@ -276,50 +270,3 @@ def _after_gain(gains: tuple[float, float], worth: float, *, rebuilt: bool, buil
     own, kept = gains
     own += REMEMBERED * (worth * rebuilt - own) * built
     return own, kept + REMEMBERED * (worth * (not rebuilt) - kept)
-
-
-def _with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
-    """Begin a round with the best plan and others, or after one without gain with starts; the faster the likelier."""
-    pool = schedule.starts if schedule.stale else schedule.pool
-    n = min(STAGES[0][0], len(pool))
-    weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
-    if not schedule.stale:
-        weights[0] = np.inf  # is there for sure
-    order = np.argsort(rng.exponential(size=len(pool)) / weights)
-    return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
-
-
-def _after_slot(schedule: Schedule, best: Candidate) -> Schedule:
-    """Go on to the next slot, stage or round."""
-    assert schedule.slot_best is not None
-    results = (*schedule.results, schedule.slot_best)
-    schedule = replace(schedule, at=0, slot=schedule.slot + 1, results=results, slot_best=None)
-    if schedule.slot < len(schedule.entrants):
-        return schedule
-    ranked = tuple(sorted(results, key=_seconds))
-    pool = schedule.pool
-    for plan in results:
-        pool = _pooled(pool, plan)
-    schedule = replace(schedule, pool=pool, slot=0, results=(), stage=schedule.stage + 1)
-    if schedule.stage < len(STAGES):
-        return replace(schedule, entrants=ranked[: STAGES[schedule.stage][0]])
-    gained = best.seconds < schedule.before * (1 - GAIN)
-    return replace(
-        schedule,
-        stage=0,
-        entrants=(),
-        round=schedule.round + 1,
-        before=best.seconds,
-        stale=0 if gained else schedule.stale + 1,
-    )
-
-
-def _pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """The pool with another plan; of plans that take as long, to a millionth, the first stays."""
-    if not np.isfinite(plan.seconds) or any(as_fast(one, plan) for one in pool):
-        return pool
-    return tuple(sorted((*pool, plan), key=_seconds))[:POOL]
-
-
-def _seconds(plan: Candidate) -> float:
-    return plan.seconds

@@ -1,6 +1,6 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +40,16 @@ __all__ = ["prepare"]
 # programming is tried on as many as have this many tasks together.
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
+KNOWN = "known"  # a start that another search found
 FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
 
 # Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name.
 MANY_LAYERED = 400
 
 
-def prepare(problem: Problem, settings: Settings, start: Configs | None = None) -> Prepared:
+def prepare(
+    problem: Problem, settings: Settings, start: Configs | None = None, known: Sequence[Configs] = ()
+) -> Prepared:
     """Lay out moves and prices, build the first network, and price the starting strategy.
 
     Parameters
@@ -55,11 +58,13 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     settings : Settings
     start : sequence of Config, or mapping, optional
         The starting strategy, in model order or by operator name; None for what the settings say.
+    known : sequence of Configs
+        Strategies that were found before, to begin with beside those.
 
     Raises
     ------
     FlexNetError
-        If the topology cannot be built for this cluster, the starting strategy does not fit or lets gradients wait that
+        If the topology cannot be built for this cluster, a starting strategy does not fit or lets gradients wait that
         may not, or the method is not one for these semantics.
     """
     rng = np.random.default_rng(settings.seed)
@@ -71,13 +76,15 @@ def prepare(problem: Problem, settings: Settings, start: Configs | None = None) 
     pricer = _pricer(problem, settings)
     family = _family(problem, settings)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
-    if not ordered and (waiting := np.flatnonzero(first.after >= 0)).size:
-        name = problem.graph.operators[int(waiting[0])].name
+    found = [make_strategy(problem, one) for one in known]
+    waiting = [at for one in (first, *found) for at in np.flatnonzero(one.after >= 0).tolist()]
+    if waiting and not ordered:
+        name = problem.graph.operators[waiting[0]].name
         raise FlexNetError(
-            f"gradients of operator {name} wait in the starting strategy, which neither eager reductions nor method "
+            f"gradients of operator {name} wait in a starting strategy, which neither eager reductions nor method "
             "mcmc have; export it as text, which leaves that out, or search with ordered reductions"
         )
-    laid_out = _Layout(problem, settings, space, pricer, family, rng, first)
+    laid_out = _Layout(problem, settings, space, pricer, family, rng, first, tuple(found))
     return laid_out.chain(start is not None) if is_mcmc else laid_out.portfolio(start is not None)
 
 
@@ -108,6 +115,7 @@ class _Layout:
     family: TopologyFamily
     rng: np.random.Generator
     first: Strategy
+    known: tuple[Strategy, ...]
 
     def chain(self, imported: bool) -> Prepared:
         """The original's method: it begins with the fastest of all strategies of the start."""
@@ -116,7 +124,8 @@ class _Layout:
             raise FlexNetError("method mcmc never ends by itself; give it a budget or a time")
         mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
         name = "data" if settings.start == ALL_STARTS else settings.start
-        strategies = [self.first] if imported else [self.first, *map(self._strategy, self._points(name).strategies)]
+        strategies = [self.first, *self.known]
+        strategies += [] if imported else map(self._strategy, self._points(name).strategies)
         fitting = self._fitting(strategies, may_look_further=not imported)
         fixed, rebuild = self._networks()
         search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
@@ -141,8 +150,9 @@ class _Layout:
         mix = make_mix(self.space, self.settings.moves or block_shares(self.space))
         names = self._starts() if self.settings.start == ALL_STARTS else (self.settings.start,)
         named = [] if imported else [(name, given) for name in names for given in self._points(name).strategies]
-        strategies = [self.first, *(self._strategy(given) for _, given in named)]
-        kinds = ["imported" if imported else STARTS["data"].name, *(STARTS[name].name for name, _ in named)]
+        strategies = [self.first, *self.known, *(self._strategy(given) for _, given in named)]
+        kinds = ["imported" if imported else STARTS["data"].name, *(KNOWN for _ in self.known)]
+        kinds += [STARTS[name].name for name, _ in named]
         kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
         first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
         fixed, rebuild = self._networks()

@@ -14,7 +14,10 @@ import orjson
 from flexnet.errors import FlexNetError
 from flexnet.files import make_directory, read_object, read_regular, write_atomically
 
-__all__ = ["Store", "key_of", "read_rows"]
+__all__ = ["PLAN", "Store", "key_of", "read_rows"]
+
+PLAN = "strategy"
+"""Under which a row has its plan, a strategy document, which tables leave out."""
 
 Row = dict[str, Any]
 
@@ -94,12 +97,14 @@ class Store:
     def write_tables(self, keys: Iterable[str]) -> list[Path]:
         """Write ``results.parquet`` and ``results.csv``, a row for every finished point; the files written.
 
+        The plans are left out, which rows keep to start others with.
+
         None if no point is finished.
         """
         rows = self.rows(keys)
         if not rows:
             return []
-        columns = list(dict.fromkeys(name for row in rows for name in row))
+        columns = list(dict.fromkeys(name for row in rows for name in row if name != PLAN))
         parquet, text = self.directory / "results.parquet", self.directory / "results.csv"
         write_atomically(parquet, _parquet(rows, columns))
         write_atomically(text, _csv(rows, columns))

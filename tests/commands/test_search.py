@@ -164,6 +164,25 @@ def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pyt
     assert found["best_ms"] < found["initial_ms"]  # so the two starts differ
 
 
+def test_a_warm_start_is_one_of_the_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("--topology", "fc", "--budget", "300", "-o", str(tmp_path / "long")) == 0
+    strategy = str(tmp_path / "long" / "strategy.json")
+    for more in ((), ("--method", "mcmc", "--reductions", "eager")):
+        few = ("--topology", "fc", "--start", "data", "--budget", "1", "--warm-start", strategy, *more)
+        out = tmp_path / f"few{len(more)}"
+        if more and b'"after"' in Path(strategy).read_bytes():
+            continue  # which that method does not have
+        assert search(*few, "-o", str(out)) == 0
+        assert run_json(out)["best_ms"] <= run_json(tmp_path / "long")["best_ms"] * (1 + 1e-9)
+        assert run_json(out)["files"]["--warm-start"]["path"] == strategy
+    resume = ["search", "--resume", str(tmp_path / "few0"), "--budget"]
+    assert main([*resume, "3"]) == 0
+    capsys.readouterr()
+    Path(strategy).write_bytes(Path(strategy).read_bytes() + b" ")
+    assert main([*resume, "5"]) == 2
+    assert "--warm-start" in capsys.readouterr().err
+
+
 def test_a_start_that_leaves_servers_idle_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strategy = tmp_path / "s.txt"
     assert (

@@ -199,3 +199,24 @@ def test_sweeps_of_the_paper_can_be_computed(run, file) -> None:
     status, out, err = run("sweep", str(file), "--list", "points", "-o", "out")
     assert (status, err) == (0, "")
     assert int(out.splitlines()[0].split(": ")[1].split()[0]) == len(out.splitlines()) - 1
+
+
+@pytest.mark.compiled
+def test_more_bandwidth_begins_with_the_plan_of_less_where_that_is_faster(run, written, tmp_path) -> None:
+    file = written(SEARCHES.replace('"fattree", "leafspine"', '"fattree"'))
+    assert run("sweep", file, "--jobs", "2")[0] == 0
+    rows = read_rows(tmp_path / "sweep")
+    assert {row["warm_start"] for row in rows} == {""} and not any("strategy" in row for row in rows)
+    # One that found nothing: what it is to find is what the same search finds from the other's plan.
+    slow = next(row for row in rows if (row["topology"], row["bandwidth"]) == ("topoopt", 100.0))
+    path = tmp_path / "sweep" / "points" / f"{slow['point']}.json"
+    path.write_bytes(orjson.dumps({**orjson.loads(path.read_bytes()), "iteration_ms": 1e6}))
+    status, out, err = run("sweep", file, "--jobs", "2")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1] == "1 point slower than with less: searched again from the faster plan"
+    carried = [row for row in read_rows(tmp_path / "sweep") if row["warm_start"]]
+    assert [(row["topology"], row["bandwidth"], row["warm_start"]) for row in carried] == [
+        ("topoopt", 100.0, "4 x 40 Gbps")
+    ]
+    assert carried[0]["iteration_ms"] <= slow["iteration_ms"] * (1 + 1e-9)
+    assert run("sweep", file)[1].count("\n") == 2  # nothing is left to do

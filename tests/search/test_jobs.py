@@ -76,10 +76,15 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
 
 
 def test_chains_are_different_ones():
-    ready = prepared("fattree", 400)
-    (one, first), (other, second) = run(ready, ready.state).state.chains
+    ready, differ = prepared("fattree", 400), []
+
+    def watch(progress, state, info):
+        one, other = (chain.current.strategy.devices.tolist() for chain, _ in state.chains)
+        differ.append(one != other)
+
+    (_, first), (_, second) = run(ready, ready.state, observe=watch).state.chains
     assert first.bit_generator.state != second.bit_generator.state
-    assert one.current.strategy.devices.tolist() != other.current.strategy.devices.tolist()
+    assert sum(differ) > len(differ) / 2  # at times both are at the same good plan
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchRequest", "search_request"]
 
-_FILES = ("--mfile", "--import", "--export", "--taskgraph", "--output")
+_FILES = ("--mfile", "--import", "--warm-start", "--export", "--taskgraph", "--output")
 _OF_LINKS = ("--node-degree", "--interface-bandwidth", "--network-latency")
 
 
@@ -55,8 +55,9 @@ class SearchRequest:
         A name in `flexnet.plan.optimizers.OPTIMIZERS`.
     memory_open : bool
         Whether the memory of a GPU is limited to what the measurement file says it has.
-    mfile, start, drawing, export, taskgraph, output : Path or None
-        Measurement file, starting strategy, file of the topology, files to write, and the directory for all outputs.
+    mfile, start, known, drawing, export, taskgraph, output : Path or None
+        Measurement file, starting strategy, one to begin with beside others, file of the topology, files to write, and
+        the directory for all outputs.
     overwrite : bool
         Replace the run that the directory holds.
     report : bool
@@ -81,6 +82,7 @@ class SearchRequest:
     memory_open: bool
     mfile: Path | None
     start: Path | None
+    known: Path | None
     drawing: Path | None
     export: Path | None
     taskgraph: Path | None
@@ -94,7 +96,7 @@ class SearchRequest:
     @property
     def inputs(self) -> dict[str, Path]:
         """Files that are read, by flag."""
-        files = {"--mfile": self.mfile, "--import": self.start, "--topology": self.drawing}
+        files = {"--mfile": self.mfile, "--import": self.start, "--warm-start": self.known, "--topology": self.drawing}
         return {flag: path for flag, path in files.items() if path is not None}
 
 
@@ -149,6 +151,7 @@ def search_request(asked: Asked) -> SearchRequest:
         memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,
         mfile=values["mfile"],
         start=values["start_file"],
+        known=values["known_file"],
         drawing=drawing,
         export=values["export"],
         taskgraph=values["taskgraph"],

@@ -197,7 +197,13 @@ SEARCH_FLAGS = [
         ["start_file", "--import", "--import-strategy"],
         type=FilePath(),
         metavar="FILE",
-        help="strategy to start from, in either format",
+        help="strategy to start from and nothing else, in either format",
+    ),
+    Flag(
+        ["known_file", "--warm-start"],
+        type=FilePath(),
+        metavar="FILE",
+        help="strategy that was found before, for the same model or a like cluster, to begin with beside the others",
     ),
     Flag(
         ["export", "--export", "--export-strategy"],

@@ -1,6 +1,7 @@
 """What a search reads: operator times, a starting strategy, a checkpoint; and the hashes that tell them from others."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from flexnet.commands.console.printing import warn
 from flexnet.commands.requests.search import SearchRequest
@@ -23,7 +24,7 @@ from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepared import Prepared
 from flexnet.search.state import State
 
-__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_history", "read_start", "with_memory"]
+__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_history", "read_known", "read_start", "with_memory"]
 
 
 def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
@@ -94,16 +95,33 @@ def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:
     """
     if request.start is None:
         return None
+    configs = _read_configs(request.start, problem)
     source = f"strategy file {request.start}"
-    configs = order_configs(request.graph, read_strategy(request.start), source)
-    try:
-        make_strategy(problem, configs)
-    except FlexNetError as error:
-        raise FlexNetError(f"{source}: {error}") from None
     n_server = request.cluster.n_server
     n_idle = n_server - len({device for found in configs for device in found.devices})
     if n_idle:
         warn(f"{source} uses {n_server - n_idle} of {n_server} servers; {n_idle} stay idle in it")
+    return configs
+
+
+def read_known(request: SearchRequest, problem: Problem) -> list[list[Config]]:
+    """Strategies to begin with beside others, in model order: that of ``--warm-start``, if there is one.
+
+    Raises
+    ------
+    FlexNetError
+        If it cannot be read, or is not of this problem.
+    """
+    return [] if request.known is None else [_read_configs(request.known, problem)]
+
+
+def _read_configs(path: Path, problem: Problem) -> list[Config]:
+    source = f"strategy file {path}"
+    configs = order_configs(problem.graph, read_strategy(path), source)
+    try:
+        make_strategy(problem, configs)
+    except FlexNetError as error:
+        raise FlexNetError(f"{source}: {error}") from None
     return configs
 
 

@@ -20,8 +20,8 @@ __all__ = ["Earlier", "is_run_of", "read_earlier", "resumed_request"]
 
 _LIMITS = ("--search-budget", "--time")
 _MAY_DIFFER = (*_LIMITS, "--resume", "--output", "--no-report", "--json")
-_NOW = (*_LIMITS, "--topology", "--no-report", "--json", "--mfile", "--import")
-_HASHED = ("--mfile", "--import")  # may have moved: their contents are compared
+_NOW = (*_LIMITS, "--topology", "--no-report", "--json", "--mfile", "--import", "--warm-start")
+_HASHED = ("--mfile", "--import", "--warm-start")  # may have moved: their contents are compared
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,11 @@ FLAGS = {
     "measurement of other servers": (search("--mfile", "table.json", "--nsimnode", "8"), "measured for 4 servers"),
     "measurement of other flags": (search("--mfile", "table.json", "--arch-mlp-bot", "8-4"), "Dense_8_4"),
     "no such strategy": (search("--import", "none.json"), "--import none.json cannot be read"),
+    "no strategy to begin with": (search("--warm-start", "none.json"), "--warm-start none.json cannot be read"),
+    "warm start with another model": (
+        ["search", "vgg", "--topology", "fc", "--nsimnode", "4", "--warm-start", "run/strategy.json"],
+        "it is for another model",
+    ),
     "strategy of another model": (
         ["search", "vgg", "--topology", "fc", "--nsimnode", "4", "--import", "run/strategy.json"],
         "it is for another model",
@@ -311,7 +316,7 @@ def test_measurements_that_are_none(
 
 def test_pipes_would_never_end(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
-    for flag in ("--mfile", "--import"):
+    for flag in ("--mfile", "--import", "--warm-start"):
         refused(search(flag, "pipe"), f"{flag} pipe is not a regular file", capsys)
     refused(["simulate", "pipe"], "pipe is not a file", capsys)
     for name in ("checkpoint.json", "run.json"):

@@ -1,0 +1,123 @@
+"""The rounds of a portfolio: what enters, how long and how hot each of its slots is, and what goes on.
+
+A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
+four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
+What is ahead after a while is not always what ends up ahead, though: so a round that follows one without gain is made
+of dives instead, each from a start and all the way down.  What comes out joins the pool.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from flexnet.search.candidates import Candidate, as_fast
+from flexnet.search.state import Schedule
+
+__all__ = [
+    "GAIN",
+    "MOST_ROUNDS",
+    "POOL",
+    "after_slot",
+    "akin",
+    "pooled",
+    "slot_length",
+    "stages_of",
+    "temperature",
+    "with_entrants",
+]
+
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
+DIVES = ((3, 6, 0.04, 0.0003),)  # the same, of a round that follows one without gain
+POOL = 12
+AKIN = 0.9  # of the operators
+FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
+GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
+MOST_REHEATING = 2  # doublings
+LONGER, LONGER_DIVES = 2, 8  # rounds after which slots are twice as long
+MOST_LONGER = 5  # doublings
+MOST_ROUNDS = 10**9  # no search comes to so many
+
+
+def stages_of(stale: int) -> tuple[tuple[int, int, float, float], ...]:
+    """The stages of a round that follows so many without gain.
+
+    Each has a number of slots, their length in first slots, and the temperatures they begin and end with.
+    """
+    return DIVES if stale else STAGES
+
+
+def slot_length(schedule: Schedule, first_slot: int) -> int:
+    """Proposals of the slot, where the first one of all has ``first_slot``."""
+    doublings = schedule.round // (LONGER_DIVES if schedule.stale else LONGER)
+    return first_slot * stages_of(schedule.stale)[schedule.stage][1] << min(doublings, MOST_LONGER)
+
+
+def temperature(schedule: Schedule, first_slot: int) -> float:
+    """Of the next proposal, as a share of the current time: falls geometrically over its slot.
+
+    The more rounds have gained nothing, the hotter they begin.
+    """
+    _, _, hot, cold = stages_of(schedule.stale)[schedule.stage]
+    hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
+    return float(hot * (cold / hot) ** (schedule.at / slot_length(schedule, first_slot)))
+
+
+def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
+    """Begin a round with the best plan and others, or after one without gain with starts; the faster the likelier."""
+    pool = schedule.starts if schedule.stale else schedule.pool
+    n = min(stages_of(schedule.stale)[0][0], len(pool))
+    weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
+    if not schedule.stale:
+        weights[0] = np.inf  # is there for sure
+    order = np.argsort(rng.exponential(size=len(pool)) / weights)
+    return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
+
+
+def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
+    """Go on to the next slot, stage or round."""
+    assert schedule.slot_best is not None
+    results = (*schedule.results, schedule.slot_best)
+    schedule = replace(schedule, at=0, slot=schedule.slot + 1, results=results, slot_best=None)
+    if schedule.slot < len(schedule.entrants):
+        return schedule
+    ranked = tuple(sorted(results, key=_seconds))
+    pool, stages = schedule.pool, stages_of(schedule.stale)
+    for plan in results:
+        pool = pooled(pool, plan)
+    schedule = replace(schedule, pool=pool, slot=0, results=(), stage=schedule.stage + 1)
+    if schedule.stage < len(stages):
+        return replace(schedule, entrants=ranked[: stages[schedule.stage][0]])
+    gained = best.seconds < schedule.before * (1 - GAIN)
+    return replace(
+        schedule,
+        stage=0,
+        entrants=(),
+        round=schedule.round + 1,
+        before=best.seconds,
+        stale=0 if gained else schedule.stale + 1,
+    )
+
+
+def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+    """The pool with another plan; of plans that take as long, to a millionth, or are akin, the fastest stays."""
+    if not np.isfinite(plan.seconds) or any(as_fast(one, plan) for one in pool):
+        return pool
+    near = [one for one in pool if akin(one, plan)]
+    if any(one.seconds <= plan.seconds for one in near):
+        return pool
+    kept = [one for one in pool if not any(one is other for other in near)]
+    return tuple(sorted((*kept, plan), key=_seconds))[:POOL]
+
+
+def akin(one: Candidate, other: Candidate) -> bool:
+    """Whether nearly all operators of two plans are cut and placed alike, whatever their networks.
+
+    A pool of such is one plan many times over: nothing to cross it with, and all are off if its price is.
+    """
+    a, b = one.strategy, other.strategy
+    same = (a.choice == b.choice) & (a.devices == b.devices).all(axis=1)
+    return bool(same.mean() > AKIN)
+
+
+def _seconds(plan: Candidate) -> float:
+    return plan.seconds
