@@ -30,6 +30,7 @@ STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slo
 DIVES = ((3, 6, 0.04, 0.0003),)  # the same, of a round that follows one without gain
 POOL = 12
 AKIN = 0.9  # of the operators
+AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 MOST_REHEATING = 2  # doublings
@@ -110,10 +111,12 @@ def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...
 
 
 def akin(one: Candidate, other: Candidate) -> bool:
-    """Whether nearly all operators of two plans are cut and placed alike, whatever their networks.
+    """Whether two plans take about as long, and nearly all operators are cut and placed alike, whatever the networks.
 
     A pool of such is one plan many times over: nothing to cross it with, and all are off if its price is.
     """
+    if abs(one.seconds - other.seconds) > AS_GOOD * min(one.seconds, other.seconds):
+        return False
     a, b = one.strategy, other.strategy
     same = (a.choice == b.choice) & (a.devices == b.devices).all(axis=1)
     return bool(same.mean() > AKIN)
