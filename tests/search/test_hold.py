@@ -129,7 +129,7 @@ def test_eager_reductions_never_begin_with_those_that_wait():
     start = [*configs[:3], *(c._replace(after="Dense_102") for c in configs[3:])]
     assert find_plan(problem, Settings("fattree", 0, seed=0), start).start_name == "imported"
     for how in (Settings("fattree", 0, reductions="eager"), Settings("fattree", 0, method="mcmc")):
-        with pytest.raises(FlexNetError, match=r"^gradients of operator Dense_103 wait in the starting strategy"):
+        with pytest.raises(FlexNetError, match=r"^gradients of operator Dense_103 wait in a starting strategy"):
             find_plan(problem, how, start)
     with pytest.raises(FlexNetError, match=r"^move hold lets reductions wait, which eager ones do not; leave out one"):
         Settings("fattree", 0, reductions="eager", moves={"hold": 1.0})
