@@ -11,6 +11,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +72,10 @@ def by_family(groups: dict[str, list[Experiment]]) -> None:
             print(row(f"{family}{name}", errors(experiments, replay)), flush=True)
 
 
-def by_fact(experiments: list[Experiment], kinds: dict[str, str]) -> None:
+def by_fact(experiments: list[Experiment], known: dict[str, dict[str, Any]]) -> None:
     print("\n| fact | n | every packet | fair sharing | fluid |\n|---|--:|--:|--:|--:|")
     for kind, fact in FACTS.items():
-        some = [one for one in experiments if kinds[one.name] == kind]
+        some = [one for one in experiments if known[one.name]["kind"] == kind]
         if some:
             told = [f"{ends(some, replay).mean():.2f}" for replay in (replayed, fair(PACKET), fair(FLUID))]
             print(f"| {fact} | {len(some)} | {' | '.join(told)} |", flush=True)
@@ -88,9 +89,10 @@ def ablation(groups: dict[str, list[Experiment]]) -> None:
         print(f"| {name} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
 
 
-def kinds_of(data: Path) -> dict[str, str]:
+def scenarios(data: Path) -> dict[str, dict[str, Any]]:
+    """What is said of each experiment, by its name."""
     path = data / "micro" / "micro.json.gz"
-    return {one["id"]: one["kind"] for one in json.loads(gzip.decompress(path.read_bytes()))["scenarios"]}
+    return {one["id"]: one for one in json.loads(gzip.decompress(path.read_bytes()))["scenarios"]}
 
 
 def main() -> None:
@@ -106,7 +108,7 @@ def main() -> None:
     if args.only in (None, "families"):
         by_family(groups)
     if args.only in (None, "facts"):
-        by_fact(micro, kinds_of(args.data))
+        by_fact(micro, scenarios(args.data))
     if args.only in (None, "ablation"):
         ablation({name: some[:: args.every] for name, some in groups.items()})
 

@@ -6,13 +6,11 @@ DIR holds ``micro/``.  Needs the extra ``report``.
 """
 
 import argparse
-import gzip
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from replay_accuracy import fair
+from replay_accuracy import fair, scenarios
 
 from flexnet.published.experiments import Experiment, micro_experiments, replayed
 from flexnet.simulate.protocol import FLUID, PACKET
@@ -101,9 +99,7 @@ def main() -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    scenarios = json.loads(gzip.decompress((data / "micro" / "micro.json.gz").read_bytes()))["scenarios"]
-    known = {one["id"]: one for one in scenarios}
-    experiments = list(micro_experiments(data))
+    known, experiments = scenarios(data), list(micro_experiments(data))
     models: dict[str, tuple[Callable[[Experiment], Ends], dict[str, Any]]] = {
         "FlexNetPacket": (lambda one: one.ends_ms, {"marker": "o", "s": 34, "facecolors": "none", "edgecolors": "k"}),
         "every packet": (ends_by(replayed), {"marker": "x", "s": 16, "color": "#0072b2"}),

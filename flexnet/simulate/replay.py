@@ -82,7 +82,8 @@ def replays(
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts
     tasks, fair = graph.arrays(), FairLinks(protocol=protocol)
     asked = links
-    carried, reduces = np.empty(len(graph.kind)), graph.kind == ALLREDUCE
+    carried, counts = np.empty(len(graph.kind)), _edge_counts(graph, protocol)
+    transferred = float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
     from_server = fabric.network.link_from < graph.n_server
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -90,8 +91,7 @@ def replays(
         arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=by_pair)
         links = asked or replayed_links(tasks, arrays, protocol, routes)
         edge_bytes(tasks, arrays, protocol, carried)
-        demand = float(np.sum(_edge_counts(graph, protocol) * carried[reduces]))
-        demand += float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
+        demand = transferred + float(np.sum(counts * carried[graph.kind == ALLREDUCE]))
         timeline = links.timeline(tasks, arrays, routes=routes if links.routes_by_flow else None)
         fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
         link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes

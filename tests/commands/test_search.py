@@ -165,13 +165,12 @@ def test_exported_strategies_are_starting_strategies(tmp_path: Path, capsys: pyt
 
 
 def test_a_warm_start_is_one_of_the_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert search("--topology", "fc", "--budget", "300", "-o", str(tmp_path / "long")) == 0
+    eager = ("--topology", "fc", "--reductions", "eager")  # as the original's method has them
+    assert search(*eager, "--budget", "300", "-o", str(tmp_path / "long")) == 0
     strategy = str(tmp_path / "long" / "strategy.json")
-    for more in ((), ("--method", "mcmc", "--reductions", "eager")):
-        few = ("--topology", "fc", "--start", "data", "--budget", "1", "--warm-start", strategy, *more)
+    for more in ((), ("--method", "mcmc")):
+        few = (*eager, "--start", "data", "--budget", "1", "--warm-start", strategy, *more)
         out = tmp_path / f"few{len(more)}"
-        if more and b'"after"' in Path(strategy).read_bytes():
-            continue  # which that method does not have
         assert search(*few, "-o", str(out)) == 0
         assert run_json(out)["best_ms"] <= run_json(tmp_path / "long")["best_ms"] * (1 + 1e-9)
         assert run_json(out)["files"]["--warm-start"]["path"] == strategy
