@@ -203,7 +203,7 @@ SEARCH_FLAGS = [
         ["known_file", "--warm-start"],
         type=FilePath(),
         metavar="FILE",
-        help="strategy that was found before, for the same model or a like cluster, to begin with beside the others",
+        help="strategy that was found before, for this model on as many servers, to begin with beside the others",
     ),
     Flag(
         ["export", "--export", "--export-strategy"],
