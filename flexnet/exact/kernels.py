@@ -6,7 +6,9 @@ __all__ = ["pair_bytes"]
 
 
 @kernel
-def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server, strided, room, moved, least):  # type: ignore[no-untyped-def]
+def pair_bytes(  # type: ignore[no-untyped-def]
+    edge, producer, consumer, producer_home, consumer_home, consumer_rank, n_server, strided, room, moved, least
+):
     """Elements of the busiest server, and least elements of all servers, each way, for every pair of configs.
 
     Parameters
@@ -17,7 +19,10 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
     producer, consumer : int64 (n_producer, MAX_RANK), int64 (n_consumer, MAX_RANK)
         Degrees of their configs, 1 in dimensions there are not.
     producer_home, consumer_home : int
-        Server of the first part; the others lie side by side, or evenly spread if ``strided``.
+        Server of the first part; the others lie side by side, or evenly spread if ``strided``, in the order of
+        `flexnet.model.cutting.side_by_side`.
+    consumer_rank : int
+        Of its output; degrees from there on are of its reduction.
     n_server : int
     strided : bool
     room : float64 (3, rank, most parts in a dimension)
@@ -33,6 +38,7 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
         step = max(n_server // senders, 1) if strided else 1
         for b in range(consumer.shape[0]):
             readers = _product(consumer, b, 0)
+            reader_sums = _product(consumer, b, consumer_rank)
             reader_step = max(n_server // readers, 1) if strided else 1
             repeats = readers  # parts of the consumer that read the same
             for k in range(rank):
@@ -50,9 +56,9 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
                 kept += most
                 if reads * sums <= busiest:
                     continue
-                at = (consumer_home + j * reader_step - producer_home) % n_server
+                at = (consumer_home + _place(j, readers, reader_sums) * reader_step - producer_home) % n_server
                 if at % step == 0 and at // step < senders:
-                    here = _shared(edge, producer, a, at // step, consumer, b, j)
+                    here = _shared(edge, producer, a, _part(at // step, senders, sums), consumer, b, j)
                 busiest = max(busiest, reads * sums - here)
             for i in range(senders):
                 sends, here = float(repeats), 0.0
@@ -60,9 +66,9 @@ def pair_bytes(edge, producer, consumer, producer_home, consumer_home, n_server,
                     sends *= sent[k, _coordinate(producer, a, i, k)]
                 if sends <= busiest:
                     continue
-                at = (producer_home + i * step - consumer_home) % n_server
+                at = (producer_home + _place(i, senders, sums) * step - consumer_home) % n_server
                 if at % reader_step == 0 and at // reader_step < readers:
-                    here = _shared(edge, producer, a, i, consumer, b, at // reader_step)
+                    here = _shared(edge, producer, a, i, consumer, b, _part(at // reader_step, readers, reader_sums))
                 busiest = max(busiest, sends - here)
             moved[a, b] = busiest
             least[a, b] = max(total - kept, 0.0)
@@ -89,6 +95,18 @@ def _measure(edge, producer, a, consumer, b, k, wanted, largest, sent):  # type:
             both = max(min(high, end) - max(low, begin), 0)
             largest[k, coordinate] = max(largest[k, coordinate], both)
             sent[k, at] += both
+
+
+@inlined
+def _place(part, parts, sums):  # type: ignore[no-untyped-def]
+    """Which of the servers a part is on: partial sums, which come last of parts, lie side by side."""
+    return part % (parts // sums) * sums + part // (parts // sums)
+
+
+@inlined
+def _part(place, parts, sums):  # type: ignore[no-untyped-def]
+    """Which part is on so-manieth server."""
+    return place % sums * (parts // sums) + place // sums
 
 
 @inlined

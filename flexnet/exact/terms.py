@@ -1,8 +1,8 @@
 """Cost terms of measured operators on a cluster: what every config computes, reduces and transfers.
 
 An additive model of an iteration: every operator after the other, compute, then all-reduce, then transfers.  Placement
-is fixed: the parts of an operator lie side by side from server 0, or evenly spread; operators that cannot be cut
-are dealt out round the servers.
+is fixed: the parts of an operator lie side by side from server 0, or evenly spread, partial sums of the same elements
+next to each other; operators that cannot be cut are dealt out round the servers.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from flexnet.exact.kernels import pair_bytes
 from flexnet.exact.tables import CostTables, Shared
+from flexnet.model.cutting import partial_sums, side_by_side
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
 
@@ -111,12 +112,12 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
         edge = np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
         size = int(arrays.edge_element_bytes[e])
-        key = (edge.tobytes(), size, degrees[u], degrees[v], homes[u], homes[v])
+        key = (edge.tobytes(), size, degrees[u], degrees[v], int(arrays.rank[v]), homes[u], homes[v])
         if key not in known:
             tables = np.zeros((len(flat[u]), len(flat[v]))), np.zeros((len(flat[u]), len(flat[v])))
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v]
             room = np.empty((3, rank, max(int(ends[0].max()), int(ends[1].max()))))
-            pair_bytes(edge, *ends, n_server, strided, room, *tables)
+            pair_bytes(edge, *ends, int(arrays.rank[v]), n_server, strided, room, *tables)
             known[key] = 2.0 * size * tables[0], 2.0 * size * tables[1]  # there and back
         for terms, table in zip((moved, least), known[key], strict=True):
             terms[u, v] = terms[u, v] + table if (u, v) in terms else table
@@ -138,8 +139,9 @@ def place(problem: Problem, terms: Terms, choices: Sequence[int], *, strided: bo
     configs = []
     for op, choice in enumerate(choices):
         degrees = terms.degrees[op][choice]
-        servers = _servers(prod(degrees), problem.cluster.n_server, strided, homes[op])
-        configs.append(Config(degrees, tuple(int(server) for server in servers)))
+        servers = _servers(prod(degrees), problem.cluster.n_server, strided, homes[op]).tolist()
+        sums = partial_sums(degrees, problem.graph.operators[op].rank)
+        configs.append(Config(degrees, tuple(side_by_side(servers, sums))))
     return configs
 
 

@@ -1,8 +1,14 @@
 """Cutting: how a size, a batch or a set of servers falls into equal parts, and a tensor with it."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["aligned_split", "batch_degrees", "cut_tensor", "divisors"]
+__all__ = ["aligned_split", "batch_degrees", "cut_tensor", "divisors", "partial_sums", "side_by_side"]
+
+
+T = TypeVar("T")
 
 
 def divisors(number: int, limit: int) -> list[int]:
@@ -21,6 +27,28 @@ def batch_degrees(rank: int, parts: int) -> tuple[int, ...]:
     (1, 1, 8)
     """
     return (*[1] * (rank - 1), parts)
+
+
+def partial_sums(degrees: Sequence[int], rank: int) -> int:
+    """Into how many parts a reduction is cut by a config of an output of this rank.
+
+    >>> partial_sums((1, 4, 2), 2), partial_sums((1, 4), 2)
+    (2, 1)
+    """
+    return degrees[rank] if len(degrees) > rank else 1
+
+
+def side_by_side(servers: Sequence[T], sums: int) -> list[T]:
+    """Servers of parts so that those which hold ``sums`` partial sums of the same elements are neighbours.
+
+    Of parts the reduction comes last.  Laid out so, part and server go together as for one that cuts channels into as
+    many parts, which come first: a matrix cut along its columns and the next one along its rows move nothing but sums
+    (Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3).
+
+    >>> side_by_side([10, 11, 12, 13, 14, 15], 2)
+    [10, 12, 14, 11, 13, 15]
+    """
+    return [server for first in range(sums) for server in servers[first::sums]]
 
 
 def cut_tensor(tensor: Tensor, degrees: tuple[int, ...], split: tuple[int, ...]) -> Tensor:

@@ -8,12 +8,12 @@ import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.network.network import Network, Routes
-from flexnet.network.packing import both_ways, pack_cycles
+from flexnet.network.packing import ROUNDS, both_ways, pack_cycles
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.network.tours import tours_along_routes
 
-__all__ = ["add_cycles", "cycles_for", "with_cycles"]
+__all__ = ["add_cycles", "cycles_for", "more_cycles", "with_cycles"]
 
 Cycles = tuple[tuple[int, ...], ...]
 Groups = Mapping[tuple[int, ...], float]
@@ -103,6 +103,41 @@ def add_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Ne
     return network.with_cycles(network.topology.cycles + found)
 
 
+def more_cycles(topology: Topology, groups: Groups) -> Cycles:
+    """Cycles over all links between the members of a group, where those hold more than it has; the others as they are.
+
+    All-reduces of other groups seldom run at the same time: what was laid for them is free for this one meanwhile.
+
+    Parameters
+    ----------
+    topology : Topology
+        Without switches.
+    groups
+        As in `with_cycles`; those without cycles and regular rings get none.
+
+    Returns
+    -------
+    tuple of tuple of int
+        Directed cycles, for `Topology` and `Network.with_cycles`; the topology's own where none has more.
+    """
+    cycles: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for cycle in topology.cycles:
+        cycles.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    changed = False
+    for group, volume in groups.items():
+        n_own = len(cycles.get(group, topology.rings_of(group)))
+        if len(group) < 3 or not volume > 0 or not n_own:
+            continue
+        members = np.array(group, np.int64)
+        links = topology.links[np.ix_(members, members)]
+        if n_own // 2 < links.sum(axis=1).min() // 2:
+            packed = both_ways(_packed(links.tobytes(), len(group), rounds=1))
+            if len(packed) > n_own:
+                cycles[group] = [tuple(members[list(cycle)].tolist()) for cycle in packed]
+                changed = True
+    return tuple(cycle for own in cycles.values() for cycle in own) if changed else topology.cycles
+
+
 def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> Network:
     """A network with cycles for these groups in place of those it has; links and routes stay.
 
@@ -122,6 +157,6 @@ def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> N
 
 
 @lru_cache(maxsize=4096)
-def _packed(links: bytes, n: int) -> tuple[tuple[int, ...], ...]:
+def _packed(links: bytes, n: int, *, rounds: int = ROUNDS) -> tuple[tuple[int, ...], ...]:
     """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again."""
-    return tuple(pack_cycles(np.frombuffer(links, np.int64).reshape(n, n), Random(n)))
+    return tuple(pack_cycles(np.frombuffer(links, np.int64).reshape(n, n), Random(n), rounds=rounds))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flexnet.network.hamiltonian import hamiltonian_cycle
 
-__all__ = ["both_ways", "pack_cycles", "walecki"]
+__all__ = ["ROUNDS", "both_ways", "pack_cycles", "walecki"]
 
 Cycle = tuple[int, ...]
 Links = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ ROUNDS = 3
 """Whole packings that are tried."""
 
 
-def pack_cycles(links: Links, random: Random) -> tuple[Cycle, ...]:
+def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS) -> tuple[Cycle, ...]:
     """Cycles through all servers, no two over the same link; at most half as many as the least degree.
 
     Parameters
@@ -33,6 +33,8 @@ def pack_cycles(links: Links, random: Random) -> tuple[Cycle, ...]:
     links : int64 (n_server, n_server)
         Symmetric count of parallel links, each of which one cycle may take.
     random : random.Random
+    rounds : int
+        Whole packings that are tried, of which most find what there is.
 
     Returns
     -------
@@ -53,7 +55,7 @@ def pack_cycles(links: Links, random: Random) -> tuple[Cycle, ...]:
         return walecki(n) * int(off[0])
     wanted = int(links.sum(axis=1).min()) // 2
     best: tuple[Cycle, ...] = ()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         found = _pack(links.copy(), wanted, random)
         best = max(best, found, key=len)
         if len(best) == wanted:
@@ -123,7 +125,6 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
 
 
 def _take(links: Links, cycle: Cycle, change: int) -> None:
-    here = np.array(cycle)
-    ahead = np.roll(here, -1)
+    here, ahead = np.array(cycle), np.array((*cycle[1:], cycle[0]))
     links[here, ahead] += change
     links[ahead, here] += change

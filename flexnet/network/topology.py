@@ -1,6 +1,6 @@
 """`Topology`: which servers and switches are linked, and the rings all-reduces run on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -71,6 +71,13 @@ class Topology:
                 _check_ring(self, size, ring)
         for cycle in self.cycles:
             check_cycle(self, cycle)
+
+    def rings_of(self, group: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """Regular rings over a group, as their hops; none but for the groups that start + i n_server / size make."""
+        size = len(group)
+        if self.n_server % size or any((server - group[0]) % (self.n_server // size) for server in group):
+            return ()
+        return self.rings.get(size, ())
 
     @property
     def n_link(self) -> int:

@@ -129,7 +129,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         not plans["pool"]
         or not plans["starts"]
         or counts["round"] > MOST_ROUNDS
-        or counts["stage"] >= (len(stages_of(counts["stale"])) if begun else 1)
+        or counts["stage"] >= (len(stages_of(counts["round"])) if begun else 1)
         or counts["slot"] >= (len(plans["entrants"]) if begun else 1)
         or (counts["at"] > 0) != (document["slot_best"] is not None)
     ):

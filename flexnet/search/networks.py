@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexnet.network.build import build_network
-from flexnet.network.cycles import add_cycles
+from flexnet.network.cycles import add_cycles, more_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.totient import group_sizes
-from flexnet.network.wiring.propose import REROUTE, propose_network
+from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.propose import ROUTES, propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
@@ -112,14 +113,25 @@ class Networks:
         """A network for a demand: the family's, or at times one wired for just these groups and pairs."""
         how = rng.random()
         if self.degree is None or how < FAMILY:
-            return self.rebuild(rng, demand)
+            return self.of_family(rng, demand)
         return self.wired(rng, demand, regular=how < (1 + FAMILY) / 2)
+
+    def of_family(self, rng: np.random.Generator, demand: Demand) -> Network:
+        """The family's network for a demand, with cycles and routes that suit it."""
+        network = self.rebuild(rng, demand)
+        if not self.can_change(network):
+            return network
+        cycles = more_cycles(network.topology, demand.groups)
+        if cycles is not network.topology.cycles:
+            network = network.with_cycles(cycles)
+        return balanced(network, demand, rng)
 
     def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> Network:
         """A network wired for just the groups and pairs of a demand, where links may be any."""
         assert self.degree is not None
         topology = wire(demand, self.degree, rng, regular=regular)
-        return build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+        return balanced(network, demand, rng)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""
@@ -127,4 +139,4 @@ class Networks:
 
     def changed(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
         """A network that differs a little; the same if no change was possible."""
-        return propose_network(rng, network, demand, kinds={REROUTE: 1.0} if self.degree is None else None)
+        return propose_network(rng, network, demand, kinds=ROUTES if self.degree is None else None)

@@ -1,9 +1,10 @@
 """The rounds of a portfolio: what enters, how long and how hot each of its slots is, and what goes on.
 
-A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
-four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
-What is ahead after a while is not always what ends up ahead, though: so a round that follows one without gain is made
-of dives instead, each from a start and all the way down.  What comes out joins the pool.
+Rounds take turns.  A round of elimination anneals from the best plan and three others of the pool, each for a while;
+the better two of the four for twice as long, colder; and the best for twelve times as long, down to a temperature that
+is as good as descent.  What is ahead after a while is not always what ends up ahead, though, and what begins with the
+best plan stays near it: so every second round is made of dives, each from a start and all the way down, which learn
+nothing of each other.  What comes out joins the pool.
 """
 
 from dataclasses import replace
@@ -19,6 +20,7 @@ __all__ = [
     "POOL",
     "after_slot",
     "akin",
+    "dives",
     "pooled",
     "slot_length",
     "stages_of",
@@ -27,49 +29,58 @@ __all__ = [
 ]
 
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
-DIVES = ((3, 6, 0.04, 0.0003),)  # the same, of a round that follows one without gain
+DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round
 POOL = 12
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
-FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round
+FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round of elimination
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 MOST_REHEATING = 2  # doublings
-LONGER, LONGER_DIVES = 2, 8  # rounds after which slots are twice as long
+LONGER, LONGER_DIVES = 4, 8  # rounds after which slots are twice as long
 MOST_LONGER = 5  # doublings
 MOST_ROUNDS = 10**9  # no search comes to so many
 
 
-def stages_of(stale: int) -> tuple[tuple[int, int, float, float], ...]:
-    """The stages of a round that follows so many without gain.
+def dives(round_: int) -> bool:
+    """Whether a round is made of dives."""
+    return round_ % 2 == 1
+
+
+def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
+    """The stages of a round.
 
     Each has a number of slots, their length in first slots, and the temperatures they begin and end with.
     """
-    return DIVES if stale else STAGES
+    return DIVES if dives(round_) else STAGES
 
 
 def slot_length(schedule: Schedule, first_slot: int) -> int:
     """Proposals of the slot, where the first one of all has ``first_slot``."""
-    doublings = schedule.round // (LONGER_DIVES if schedule.stale else LONGER)
-    return first_slot * stages_of(schedule.stale)[schedule.stage][1] << min(doublings, MOST_LONGER)
+    doublings = schedule.round // (LONGER_DIVES if dives(schedule.round) else LONGER)
+    return first_slot * stages_of(schedule.round)[schedule.stage][1] << min(doublings, MOST_LONGER)
 
 
 def temperature(schedule: Schedule, first_slot: int) -> float:
     """Of the next proposal, as a share of the current time: falls geometrically over its slot.
 
-    The more rounds have gained nothing, the hotter they begin.
+    The more rounds have gained nothing, the hotter eliminations begin.
     """
-    _, _, hot, cold = stages_of(schedule.stale)[schedule.stage]
-    hot *= 2.0 ** min(schedule.stale, MOST_REHEATING)
+    _, _, hot, cold = stages_of(schedule.round)[schedule.stage]
+    if not dives(schedule.round):
+        hot *= 2.0 ** min(schedule.stale // 2, MOST_REHEATING)
     return float(hot * (cold / hot) ** (schedule.at / slot_length(schedule, first_slot)))
 
 
 def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
-    """Begin a round with the best plan and others, or after one without gain with starts; the faster the likelier."""
-    pool = schedule.starts if schedule.stale else schedule.pool
-    n = min(stages_of(schedule.stale)[0][0], len(pool))
+    """Begin a round: with the best plan and others of the pool, the faster the likelier, or with any of the starts."""
+    n = stages_of(schedule.round)[0][0]
+    if dives(schedule.round):
+        starts = schedule.starts
+        order = rng.permutation(len(starts))
+        return replace(schedule, entrants=tuple(starts[i] for i in np.resize(order, n).tolist()))
+    pool = schedule.pool
     weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
-    if not schedule.stale:
-        weights[0] = np.inf  # is there for sure
+    weights[0] = np.inf  # is there for sure
     order = np.argsort(rng.exponential(size=len(pool)) / weights)
     return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
 
@@ -82,7 +93,7 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
     if schedule.slot < len(schedule.entrants):
         return schedule
     ranked = tuple(sorted(results, key=_seconds))
-    pool, stages = schedule.pool, stages_of(schedule.stale)
+    pool, stages = schedule.pool, stages_of(schedule.round)
     for plan in results:
         pool = pooled(pool, plan)
     schedule = replace(schedule, pool=pool, slot=0, results=(), stage=schedule.stage + 1)

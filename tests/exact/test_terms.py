@@ -66,6 +66,26 @@ def test_terms_are_what_the_task_graph_has(widths: list[int], seed: int, strided
     assert moved / 4 - 1e-6 <= busiest <= moved + 1e-6
 
 
+@pytest.mark.parametrize("strided", [True, False])
+def test_columns_and_then_rows_of_matrices_move_sums_alone(strided: bool) -> None:
+    """Two matrices cut as in Megatron-LM, beside the batch: what the second reads lies where it is."""
+    b = GraphBuilder("mlp", 64)
+    b.dense(b.dense(b.input(32), 64), 32)
+    graph = b.build()
+    table = roofline_table(graph, "a100", n_server=8, big_gpu=0, every=True)
+    problem = make_problem(graph, table, Cluster(8), CORRECTED)
+    terms = measured_terms(problem, strided=strided)
+    columns, rows = terms.degrees[0].index((4, 2)), terms.degrees[1].index((1, 2, 4))
+    assert terms.moved[0, 1][columns, rows] == 0
+    one, other = place(problem, terms, [columns, rows], strided=strided)
+    assert one.devices == tuple(range(8))
+    assert other.devices == (0, 4, 1, 5, 2, 6, 3, 7)
+    tasks = build(problem, make_strategy(problem, [one, other]))
+    assert NOMINAL_COMM not in tasks.kind
+    apart = build(problem, make_strategy(problem, [one, Config((1, 2, 4), tuple(range(8)))]))
+    assert NOMINAL_COMM in apart.kind
+
+
 @pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
 @pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
 @given(widths=st.lists(st.sampled_from([8, 512, 4096]), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1))

@@ -1,4 +1,6 @@
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -7,10 +9,12 @@ from hypothesis import strategies as st
 
 from flexnet.errors import FlexNetError
 from flexnet.network.build import build_network, build_topology
-from flexnet.network.cycles import cycles_for, with_cycles
+from flexnet.network.cycles import cycles_for, more_cycles, with_cycles
+from flexnet.network.demand import Demand
 from flexnet.network.routes import mean_hops
 from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.random_graph import RandomGraph, random_graph
+from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 
@@ -38,6 +42,27 @@ def test_groups_without_bytes_or_on_switches_get_none():
     for group in ((0, 6), (0, 0), (-1, 2)):
         with pytest.raises(FlexNetError, match="members are distinct servers of 0 to 5"):
             cycles_for(full_mesh(6), {group: 1.0}, rng())
+
+
+def test_links_of_all_groups_are_for_each_of_them():
+    """A ring over 8 and two over every second one: together they hold two cycles over all."""
+    every, evens, odds = tuple(range(8)), (0, 2, 4, 6), (1, 3, 5, 7)
+    demand = Demand(8, np.zeros((8, 8)), {}, {every: 3e9, evens: 3e9, odds: 3e9})
+    topology = wire(demand, 4, rng(), rings=dict.fromkeys(demand.groups, 1), regular=True)
+    cycles = more_cycles(topology, demand.groups)
+    replace(topology, cycles=cycles).check(4)
+    count = Counter(tuple(sorted(cycle)) for cycle in cycles)
+    before = Counter(tuple(sorted(cycle)) for cycle in topology.cycles)
+    assert before == {every: 2, evens: 2, odds: 2}
+    assert count == {every: 4, evens: 2, odds: 2}
+    links = Counter(edge for c in cycles if len(c) == 8 for edge in pairwise((*c, c[0])))
+    assert all(used <= topology.links[edge] for edge, used in links.items())
+    assert more_cycles(topology, {every: 0.0, (0, 5): 1.0, (1, 2, 6): 1.0}) is topology.cycles
+    packed = replace(topology, cycles=cycles)
+    assert more_cycles(packed, demand.groups) is packed.cycles
+    rings = build_topology("topoopt", 8, degree=4, demand=demand)
+    assert len(more_cycles(rings, {(0, 1, 2, 3): 1.0})) == 0  # no ring joins servers side by side
+    assert more_cycles(rings, {every: 1.0}) is rings.cycles  # has as many already
 
 
 def test_networks_of_given_links_have_cycles_in_corrected_semantics_alone():

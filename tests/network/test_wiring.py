@@ -14,11 +14,11 @@ from flexnet.network.demand import Demand
 from flexnet.network.network import connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topologies.full_mesh import full_mesh
+from flexnet.network.wiring.balance import link_seconds
 from flexnet.network.wiring.changes import undirected
 from flexnet.network.wiring.links import join_components, links_of_cycles
 from flexnet.network.wiring.orders import regular_orders, serving_order
-from flexnet.network.wiring.propose import CHANGES, REROUTE, propose_network
-from flexnet.network.wiring.reroute import link_seconds
+from flexnet.network.wiring.propose import KINDS, ROUTES, propose_network
 from flexnet.network.wiring.shares import Traffic, best_shares, ring_shares, sent_by_group
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
@@ -62,7 +62,11 @@ def test_several_group_sizes_have_rings_at_once():
     by_group = {}
     for ring in rings:
         by_group[tuple(sorted(ring))] = by_group.get(tuple(sorted(ring)), 0) + 1
-    assert by_group == {tuple(range(8)): 1, tuple(range(8, 16)): 1, tuple(range(16)): 2}
+    assert by_group == {
+        tuple(range(8)): 1,
+        tuple(range(8, 16)): 1,
+        tuple(range(16)): 3,
+    }  # links of halves are for all, too
 
 
 def test_rings_and_pairs_as_asked():
@@ -143,7 +147,7 @@ def test_links_of_cycles_count_both_ways_once():
     assert links_of_cycles([(0, 1, 2), (0, 1, 2), (0, 1, 2)], links)[0, 1] == 2
 
 
-@given(grouped_demands(12), st.integers(2, 6), seeds, st.sampled_from([*CHANGES, REROUTE]))
+@given(grouped_demands(12), st.integers(2, 6), seeds, st.sampled_from(list(KINDS)))
 @settings(deadline=None, max_examples=200)
 def test_changes_keep_degrees_and_all_connected(demand, degree, seed, kind):
     network = connected(wire(demand, degree, rng(seed)))
@@ -158,7 +162,7 @@ def test_changes_keep_degrees_and_all_connected(demand, degree, seed, kind):
         assert wanted <= {tuple(sorted(cycle)) for cycle in after.cycles} or kind == "share"
         ends = routes_ends(changed)
         assert ends == [(a, b) for a in range(demand.n_server) for b in range(demand.n_server)]
-    if kind == REROUTE:
+    if kind in ROUTES:
         assert (changed.topology.links == network.topology.links).all()
     if kind == "swap" and changed is not network:
         assert (changed.topology.links.sum(axis=1) == network.topology.links.sum(axis=1)).all()
@@ -181,13 +185,13 @@ def routes_ends(network):
 def test_every_kind_changes_something():
     demand = replace(two_sizes(), model_parallel=1e8 * (1 - np.eye(16)))
     network = connected(wire(demand, 6, rng()))
-    for kind in (*CHANGES, REROUTE):
+    for kind in KINDS:
         others = [propose_network(rng(seed), network, demand, kinds={kind: 1.0}) for seed in range(5)]
         assert any(other is not network for other in others), kind
     mixed = [propose_network(rng(seed), network, demand) for seed in range(20)]
     assert sum(other is not network for other in mixed) > 10
     with pytest.raises(
-        FlexNetError, match="there is no change 'shuffle'; changes are swap, turn, share, order, reroute"
+        FlexNetError, match="there is no change 'shuffle'; changes are swap, turn, share, order, pack, reroute, balance"
     ):
         propose_network(rng(), network, demand, kinds={"shuffle": 1.0})
 
@@ -231,7 +235,7 @@ def test_rerouting_relieves_the_busiest_link():
     best = network
     draw = rng()
     for _ in range(200):
-        other = propose_network(draw, best, demand, kinds={REROUTE: 1.0})
+        other = propose_network(draw, best, demand, kinds={"reroute": 1.0})
         if (link_seconds(other, demand) ** 4).sum() <= (link_seconds(best, demand) ** 4).sum():
             best = other
     assert link_seconds(best, demand).max() < 0.9 * before.max()

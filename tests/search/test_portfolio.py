@@ -189,7 +189,7 @@ def test_of_every_slot_the_best_goes_on(short_rounds):
     assert stages > 6
 
 
-def test_a_round_begins_with_the_best_or_with_starts_after_one_without_gain(short_rounds):
+def test_rounds_begin_with_the_best_and_with_any_starts_in_turn(short_rounds):
     ready = prepared("fattree")
     state, seen = ready.state, set()
     for _ in range(3000):
@@ -198,12 +198,14 @@ def test_a_round_begins_with_the_best_or_with_starts_after_one_without_gain(shor
         entrants = state.schedule.entrants
         if before.pending or before.entrants:
             continue
-        pool = before.starts if before.stale else before.pool
-        assert 1 <= len(entrants) == min(3 if before.stale else 4, len(pool))
+        dive = before.round % 2 == 1
+        pool = before.starts if dive else before.pool
+        n_slot = 6 if dive else min(4, len(pool))
+        assert len(entrants) == n_slot
         assert all(any(one is plan for plan in pool) for one in entrants)
-        assert len({id(one) for one in entrants}) == len(entrants)
-        assert before.stale or entrants[0] is pool[0]
-        seen.add(bool(before.stale))
+        assert len({id(one) for one in entrants}) == min(n_slot, len(pool))
+        assert dive or entrants[0] is pool[0]
+        seen.add(dive)
     assert seen == {True, False}
 
 

@@ -5,18 +5,19 @@ runs along links of its own; a change elsewhere may take a link from it, and the
 """
 
 from collections.abc import Sequence
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.demand import Demand
-from flexnet.network.packing import both_ways
+from flexnet.network.packing import both_ways, pack_cycles
 from flexnet.network.wiring.links import add_pair_links, components, join_components, lay, links_of_cycles
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.shares import sent_by_group
 
-__all__ = ["Wiring", "more_rings", "other_order", "swap_links", "turn_ring", "undirected"]
+__all__ = ["Wiring", "more_rings", "other_order", "other_packing", "swap_links", "turn_ring", "undirected"]
 
 Cycle = tuple[int, ...]
 
@@ -112,11 +113,9 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
         free = np.zeros(len(both), np.int64)
         free[list(ring)] = 2
         return _filled(taken, free, both)
-    sent = {group: volume for group, volume in sent_by_group(demand).items() if len(group) > 2}
-    if not sent:
+    group = _drawn_group(demand, rng)
+    if group is None:
         return None
-    volumes = np.array(list(sent.values()))
-    group = list(sent)[int(rng.choice(len(volumes), p=volumes / volumes.sum()))]
     links = wiring.links.copy()
     free = np.zeros(len(both), np.int64)
     along = [cycle for cycle in wiring.cycles if _runs_along(cycle, links)]
@@ -137,6 +136,29 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
     lay(links, order)
     free[list(group)] -= 2
     return _filled(Wiring(links, others + both_ways([order])), free, both)
+
+
+def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiring | None:
+    """A group that reduces much gets other cycles, over whatever links its members have among themselves."""
+    group = _drawn_group(demand, rng)
+    if group is None:
+        return None
+    members = np.array(group)
+    packed = pack_cycles(wiring.links[np.ix_(members, members)], Random(int(rng.integers(2**32))))
+    if not packed:
+        return None
+    own = tuple(tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed))
+    others = tuple(cycle for cycle in wiring.cycles if tuple(sorted(cycle)) != group)
+    return Wiring(wiring.links, others + own)
+
+
+def _drawn_group(demand: Demand, rng: np.random.Generator) -> Cycle | None:
+    """One of the groups of more than two servers; the more its members send, the likelier."""
+    sent = {group: volume for group, volume in sent_by_group(demand).items() if len(group) > 2}
+    if not sent:
+        return None
+    volumes = np.array(list(sent.values()))
+    return list(sent)[int(rng.choice(len(volumes), p=volumes / volumes.sum()))]
 
 
 def _normal(cycle: Cycle) -> Cycle:

@@ -8,21 +8,27 @@ from flexnet.errors import FlexNetError
 from flexnet.network.cycles import add_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
-from flexnet.network.wiring.changes import Wiring, more_rings, other_order, swap_links, turn_ring
+from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.changes import Wiring, more_rings, other_order, other_packing, swap_links, turn_ring
 from flexnet.network.wiring.reroute import reroute_busiest
 from flexnet.network.wiring.rewire import as_cycles, rewired
 
-__all__ = ["CHANGES", "REROUTE", "propose_network"]
+__all__ = ["CHANGES", "KINDS", "ROUTES", "propose_network"]
 
 CHANGES: dict[str, Callable[[Wiring, Demand, np.random.Generator], Wiring | None]] = {
     "swap": swap_links,
     "turn": turn_ring,
     "share": more_rings,
     "order": other_order,
+    "pack": other_packing,
 }
-"""Changes of links by name."""
+"""Changes of links and cycles by name."""
 
-REROUTE = "reroute"
+ROUTES = {"reroute": 1.0, "balance": 0.2}
+"""Changes of routes, and their shares."""
+
+KINDS = {"swap": 1.0, "turn": 1.0, "share": 1.0, "order": 1.0, "pack": 0.3} | ROUTES
+"""All changes, and their shares."""
 
 TRIES = 8
 
@@ -43,7 +49,7 @@ def propose_network(
     demand : Demand
         What is to be carried; it makes changes for the better likelier, and forbids none.
     kinds : mapping of str to float, optional
-        Shares of the changes: those of `CHANGES` and `REROUTE`; all alike if None.
+        Shares of the changes; `KINDS` if None.
 
         ``swap``
             two links a - b and c - d become a - c and b - d;
@@ -53,8 +59,12 @@ def propose_network(
             a ring visits its servers in another order, by another jump or along the pairs that send most;
         ``share``
             a ring's interfaces go to pairs, or those of pairs to a ring;
+        ``pack``
+            all-reduces of a group run over other links between its members;
         ``reroute``
-            pairs leave the busiest link for other paths, at most one hop longer.
+            pairs leave the busiest link for other paths, at most one hop longer;
+        ``balance``
+            all pairs are routed anew, along shortest paths that share the load.
 
     Returns
     -------
@@ -67,23 +77,23 @@ def propose_network(
     FlexNetError
         If the network has switches or links of several speeds, or a kind is unknown.
     """
-    shares = dict.fromkeys((*CHANGES, REROUTE), 1.0) if kinds is None else dict(kinds)
-    unknown = sorted(set(shares) - {*CHANGES, REROUTE})
+    shares = KINDS if kinds is None else dict(kinds)
+    unknown = sorted(set(shares) - set(KINDS))
     if unknown:
-        raise FlexNetError(f"there is no change {unknown[0]!r}; changes are {', '.join((*CHANGES, REROUTE))}")
+        raise FlexNetError(f"there is no change {unknown[0]!r}; changes are {', '.join(KINDS)}")
     names, weights = list(shares), np.array(list(shares.values()))
     base = add_cycles(as_cycles(network, tuple(demand.groups)), demand.groups, rng)
     wiring = Wiring(base.topology.links, base.topology.cycles)
     for _ in range(TRIES):
         name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
-        if name == REROUTE:
-            found = reroute_busiest(base, demand, rng)
-            if found is not None:
+        if name in ROUTES:
+            found = reroute_busiest(base, demand, rng) if name == "reroute" else balanced(base, demand, rng)
+            if found is not None and found is not base:
                 return found
             continue
         changed = CHANGES[name](wiring, demand, rng)
         if changed is not None and (changed.cycles != wiring.cycles or (changed.links != wiring.links).any()):
-            return _fresh_tours(rewired(base, changed.links, changed.cycles, rng), demand, rng)
+            return _fresh_tours(rewired(base, changed.links, changed.cycles, demand, rng), demand, rng)
     return network
 
 

@@ -9,9 +9,9 @@ from flexnet.network.csr import aranges
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
 from flexnet.network.topology import adjacency
-from flexnet.network.wiring.shares import sent_by_group
+from flexnet.network.wiring.balance import link_seconds
 
-__all__ = ["link_seconds", "reroute_busiest"]
+__all__ = ["reroute_busiest"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,29 +23,6 @@ ONE_PAIR = 0.5
 
 CROWDED = 4.0
 """Hops that the busiest link counts for; half as busy a link counts for a quarter as many."""
-
-
-def link_seconds(network: Network, demand: Demand) -> Floats:
-    """Seconds for which every link is busy with what a demand puts on it: transfers along routes, rings along cycles.
-
-    All-reduces over groups that have no cycles, and over regular rings, are left out.
-
-    Returns
-    -------
-    float64 (n_link,)
-    """
-    pairs = demand.model_parallel.ravel()
-    load = np.bincount(
-        network.route, np.repeat(pairs, np.diff(network.route_ptr)), minlength=len(network.bandwidth)
-    ).astype(np.float64)
-    sent = sent_by_group(demand)
-    for s, row in enumerate(network.cycle_member):
-        volume = sent.get(tuple(np.flatnonzero(row).tolist()), 0.0)
-        first, last = network.cycle_ptr[s], network.cycle_ptr[s + 1]
-        begin, end = network.cycle_hops[network.cycle_edge[[first, last]]]
-        np.add.at(load, network.cycle_links[begin:end], volume / (last - first))
-    seconds: Floats = load / network.bandwidth
-    return seconds
 
 
 def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) -> Network | None:

@@ -5,9 +5,11 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.csr import aranges
+from flexnet.network.demand import Demand
 from flexnet.network.network import Network, Routes, connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology
+from flexnet.network.wiring.balance import balanced
 
 __all__ = ["as_cycles", "merged_routes", "rewired"]
 
@@ -40,15 +42,17 @@ def as_cycles(network: Network, groups: tuple[tuple[int, ...], ...]) -> Network:
     found: list[tuple[int, ...]] = []
     for group in groups:
         size = len(group)
-        if size < 3 or group in has or n % size or any((server - group[0]) % (n // size) for server in group):
-            continue
-        found += [tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in topology.rings.get(size, ())]
+        if size > 2 and group not in has:
+            rings = topology.rings_of(group)
+            found += [tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in rings]
     plain = Topology(topology.name, n, 0, topology.links, {}, None, topology.cycles + tuple(found))
     return connect(plain, network.link_bandwidth, network.latency, (network.route_ptr, network.route))
 
 
-def rewired(network: Network, links: npt.NDArray[np.int64], cycles: Cycles, rng: np.random.Generator) -> Network:
-    """The network with other links and cycles.
+def rewired(
+    network: Network, links: npt.NDArray[np.int64], cycles: Cycles, demand: Demand, rng: np.random.Generator
+) -> Network:
+    """The network with other links and cycles, and new routes for pairs that need them or have shorter ones now.
 
     Parameters
     ----------
@@ -57,15 +61,17 @@ def rewired(network: Network, links: npt.NDArray[np.int64], cycles: Cycles, rng:
     links : int64 (n_server, n_server)
         Symmetric, connected.
     cycles : tuple of tuple of int
+    demand : Demand
+        What new routes are to share the load of.
     rng : numpy.random.Generator
-        One number is drawn.
     """
     topology = Topology(network.topology.name, len(links), 0, links, {}, None, cycles)
-    routes = merged_routes(network, topology, shortest_routes(topology, rng))
-    return connect(topology, network.link_bandwidth, network.latency, routes)
+    routes, stays = merged_routes(network, topology, shortest_routes(topology, rng))
+    changed = connect(topology, network.link_bandwidth, network.latency, routes)
+    return balanced(changed, demand, rng, np.flatnonzero(~stays))
 
 
-def merged_routes(network: Network, topology: Topology, fresh: Routes) -> Routes:
+def merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[Routes, npt.NDArray[np.bool_]]:
     """The routes of a network where a topology of as many servers still has their links, and none is shorter.
 
     Parameters
@@ -74,6 +80,12 @@ def merged_routes(network: Network, topology: Topology, fresh: Routes) -> Routes
     topology : Topology
     fresh : (route_ptr, route)
         Shortest routes of the topology.
+
+    Returns
+    -------
+    routes : (route_ptr, route)
+    stays : bool (n_server * n_server,)
+        Which of them are of the network.
     """
     fresh_ptr, fresh_route = fresh
     link_id = np.full(topology.links.shape, -1, np.int32)
@@ -84,4 +96,4 @@ def merged_routes(network: Network, topology: Topology, fresh: Routes) -> Routes
     stays = (lost[ptr[1:]] == lost[ptr[:-1]]) & (np.diff(ptr) == np.diff(fresh_ptr))
     both = np.concatenate([translated, fresh_route])
     begin = np.where(stays, ptr[:-1], fresh_ptr[:-1].astype(np.int64) + len(translated))
-    return fresh_ptr, both[aranges(begin, np.diff(fresh_ptr))].astype(np.int32)
+    return (fresh_ptr, both[aranges(begin, np.diff(fresh_ptr))].astype(np.int32)), stays

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.cost.shape_names import shape_name
-from flexnet.model.cutting import divisors
+from flexnet.model.cutting import divisors, partial_sums, side_by_side
 from flexnet.model.graph import ModelGraph
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
@@ -102,8 +102,8 @@ class Blocks:
             inside = set(block)
             outside = [op for member in block for op in self.neighbours[member] if op not in inside]
             if outside:
-                return home(strategy, outside[int(rng.integers(len(outside)))])
-        own = home(strategy, block[int(rng.integers(len(block)))])
+                return self._servers_of(strategy, outside[int(rng.integers(len(outside)))])
+        own = self._servers_of(strategy, block[int(rng.integers(len(block)))])
         if how < 0.55:
             return own
         if how < 0.6:
@@ -133,6 +133,8 @@ class Blocks:
             Wanted; None, or where the operator has no such candidate: along the batch if it can be.
         rng : numpy.random.Generator
             Chooses the server of an operator with a single part.
+
+        Partial sums of the same elements lie side by side (`flexnet.model.cutting.side_by_side`).
         """
         options = self.with_parts[op]
         n = next((n for n in range(len(servers), 0, -1) if n in options), 0)
@@ -146,7 +148,8 @@ class Blocks:
             servers = servers[int(rng.integers(len(servers)))][None] if n == 1 else servers[:: len(servers) // n][:n]
         strategy.choice[op] = choice
         strategy.devices[op] = -1
-        strategy.devices[op, :n] = servers
+        sums = self._sums(op, choice)
+        strategy.devices[op, :n] = side_by_side(servers.tolist(), sums) if sums > 1 else servers
 
     def border(self, block: Chain) -> Ints:
         """The edges between a block and what is outside, int64 (n, 2)."""
@@ -167,6 +170,14 @@ class Blocks:
     def behind(self, strategy: Strategy, at: int) -> Chain:
         """Of the operators that hang together with ``at`` on the same servers, itself and those after it."""
         return tuple(op for op in self._together(strategy, at) if op >= at)
+
+    def _sums(self, op: int, choice: int) -> int:
+        return partial_sums(self.problem.candidates[op][choice].degrees, self.problem.graph.operators[op].rank)
+
+    def _servers_of(self, strategy: Strategy, op: int) -> Ints:
+        """Servers of an operator in the order in which `assign` would take them."""
+        servers, sums = home(strategy, op), self._sums(op, int(strategy.choice[op]))
+        return servers.reshape(sums, -1).T.ravel() if sums > 1 else servers
 
     def _together(self, strategy: Strategy, at: int) -> Chain:
         servers = np.sort(strategy.devices[at])

@@ -14,7 +14,7 @@ import numpy as np
 
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import Entry
-from flexnet.model.cutting import divisors
+from flexnet.model.cutting import divisors, partial_sums, side_by_side
 from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
@@ -90,7 +90,7 @@ def _cut(problem: Problem, degree: int) -> Configs:
     for name, op, entries in zip(names, problem.graph.operators, problem.candidates, strict=True):
         if name not in of_shape:
             degrees = _with_weights_cut(op, entries, n_server, degree)
-            of_shape[name] = Config(degrees, tuple(range(prod(degrees))))
+            of_shape[name] = Config(degrees, tuple(side_by_side(range(prod(degrees)), partial_sums(degrees, op.rank))))
     return tuple(of_shape[name] for name in names)
 
 

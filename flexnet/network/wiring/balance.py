@@ -1,0 +1,93 @@
+"""Routes that share the load: shortest ones, each chosen with all others where they are."""
+
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.network.demand import Demand
+from flexnet.network.kernels.balance import balance
+from flexnet.network.kernels.routes import hops_to_servers
+from flexnet.network.network import Network
+from flexnet.network.topology import adjacency
+from flexnet.network.wiring.shares import Group, sent_by_group
+
+__all__ = ["balanced", "link_seconds"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+POWER = 2
+"""Of the seconds a link is busy: the higher, the more the busiest links count."""
+
+REDUCED = (0.1, 1.0)
+"""What bytes of all-reduces count for beside those of transfers: operators wait for transfers, and for few all-reduces;
+which share of them matters only the time of a whole plan tells, so one of these is drawn."""
+
+PASSES = 2
+"""How often every pair is routed anew."""
+
+
+def link_seconds(network: Network, demand: Demand) -> Floats:
+    """Seconds for which every link is busy with what a demand puts on it.
+
+    Returns
+    -------
+    float64 (n_link,)
+    """
+    seconds: Floats = _load(network, demand, 1.0)[1] / network.bandwidth
+    return seconds
+
+
+def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: Ints | None = None) -> Network:
+    """The network with shortest routes that share the load of a demand.
+
+    Transfers, and edges of all-reduces where there is no link, are routed anew one after the other, each along the
+    shortest path on which links are least busy with everything else.
+
+    Parameters
+    ----------
+    network : Network
+        Without switches.  Routes that are longer than need be stay.
+    demand : Demand
+    rng : numpy.random.Generator
+        Draws the order, and what all-reduces count for.
+    pairs : int64 (n_pair,), optional
+        Ordered pairs ``source * n_server + target`` that may be routed anew; all if None.
+    """
+    volume, load = _load(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
+    used = (volume > 0) & (np.diff(network.route_ptr) > 1)
+    open_ = np.flatnonzero(used) if pairs is None else pairs[used[pairs]]
+    if not len(open_):
+        return network
+    ptr, _, link_to = adjacency(network.topology.links)
+    hops = hops_to_servers(ptr, link_to, network.topology.n_server)
+    route = network.route.copy()
+    for _ in range(PASSES):
+        order = rng.permutation(open_)
+        balance(ptr, link_to, hops, network.bandwidth, volume, order, network.route_ptr, route, load, POWER)
+    same = np.array_equal(route, network.route)
+    return network if same else network.with_routes((network.route_ptr, route))
+
+
+def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
+    """Bytes along the route of every ordered pair of servers, float64 (n_server * n_server,), and on every link.
+
+    Bytes of all-reduces count for ``reduced`` bytes each.
+    """
+    n = network.topology.n_server
+    along: Floats = demand.model_parallel.ravel().copy()
+    on_rings = np.zeros(len(network.bandwidth))
+    cycles: dict[Group, list[Group]] = {}
+    for cycle in network.topology.cycles:
+        cycles.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    for group, sent in sent_by_group(demand).items():
+        rings = () if group in cycles else network.topology.rings_of(group)
+        for ring in range(network.ring_ptr[len(group)], network.ring_ptr[len(group)] + len(rings)):
+            links = network.ring_links[network.ring_hops[ring] : network.ring_hops[ring + 1]].reshape(n, -1)
+            np.add.at(on_rings, links[list(group)], reduced * sent / len(rings))
+        if not rings:
+            own = cycles.get(group, [group])
+            for cycle in own:
+                here, ahead = np.array(cycle), np.array((*cycle[1:], cycle[0]))
+                along[here * n + ahead] += reduced * sent / len(own)
+    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
+    return along, on_rings + routed

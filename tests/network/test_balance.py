@@ -1,0 +1,108 @@
+"""Routes that share the load."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_demands import grouped_demands
+
+from flexnet.network.build import build_network, build_topology
+from flexnet.network.demand import Demand
+from flexnet.network.network import connect
+from flexnet.network.routes import shortest_routes
+from flexnet.network.topology import Topology
+from flexnet.network.wiring.balance import balanced, link_seconds
+from flexnet.network.wiring.wire import wire
+from flexnet.plan.cluster import Cluster
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def connected(topology, seed=0):
+    return connect(topology, 1e9, 1e-6, shortest_routes(topology, rng(seed)))
+
+
+def path(network, pair):
+    """Servers of a route, the first and the last included."""
+    links = network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]]
+    assert (network.link_to[links[:-1]] == network.link_from[links[1:]]).all()
+    return network.link_from[links].tolist()[:1], network.link_to[links].tolist()[-1:]
+
+
+@given(grouped_demands(12), st.integers(2, 5), st.integers(0, 999))
+@settings(deadline=None, max_examples=60)
+def test_routes_stay_shortest_and_lead_where_they_led(demand, degree, seed):
+    network = connected(wire(demand, degree, rng(seed)))
+    found = balanced(network, demand, rng(seed))
+    assert (np.diff(found.route_ptr) == np.diff(network.route_ptr)).all()
+    for pair in range(demand.n_server**2):
+        source, target = divmod(pair, demand.n_server)
+        assert path(found, pair) == (([source], [target]) if source != target else ([], []))
+    again = balanced(network, demand, rng(seed))
+    assert (found.route == again.route).all()
+    assert (found.cycle_links == again.cycle_links).all()
+
+
+def test_two_pairs_never_meet_where_they_need_not():
+    """On a square whose opposite corners talk: 0 to 2 and 1 to 3 have two paths each, some over the same link."""
+    ring = np.roll(np.eye(4, dtype=np.int64), 1, 1)
+    square = Topology("square", 4, 0, ring + ring.T, {})
+    pairs = np.zeros((4, 4))
+    pairs[0, 2] = pairs[1, 3] = 3e6
+    demand = Demand(4, pairs, {})
+    shared = 0
+    for seed in range(20):
+        network = connected(square, seed)
+        shared += link_seconds(network, demand).max() > 3.1e-3
+        assert link_seconds(balanced(network, demand, rng(seed)), demand).max() == 3e-3
+    assert shared
+
+
+def test_a_random_graph_is_less_crowded():
+    demand = Demand(16, 1e8 * (1 - np.eye(16)), {})
+    network = connected(build_topology("random", 16, degree=4))
+    before, after = (link_seconds(one, demand) for one in (network, balanced(network, demand, rng())))
+    assert (after * network.bandwidth).sum() == pytest.approx((before * network.bandwidth).sum())
+    assert after.max() < 0.8 * before.max()
+
+
+def test_only_the_pairs_that_are_named_are_routed_anew():
+    demand = Demand(16, 1e8 * (1 - np.eye(16)), {})
+    network = connected(build_topology("random", 16, degree=4))
+    some = np.arange(0, 256, 3)
+    found = balanced(network, demand, rng(), some)
+    pair_of = np.repeat(np.arange(256), np.diff(network.route_ptr))
+    differs = set(pair_of[found.route != network.route].tolist())
+    assert differs
+    assert differs <= set(some.tolist())
+
+
+def test_longer_routes_and_networks_without_anything_to_move_stay():
+    network = connected(build_topology("random", 8, degree=3))
+    assert balanced(network, Demand(8, np.zeros((8, 8)), {8: 1e9}, {tuple(range(8)): 0.0}), rng()) is network
+    mesh = connected(build_topology("fc", 6))
+    assert balanced(mesh, Demand(6, 1.0 - np.eye(6), {}), rng()) is mesh
+
+
+def test_seconds_of_links_count_transfers_cycles_and_rings():
+    """Every byte of an all-reduce goes over 2 (g - 1) / g edges, and of a transfer over its route."""
+    every, evens = tuple(range(8)), (0, 2, 4, 6)
+    pairs = np.zeros((8, 8))
+    pairs[0, 5] = 4e6
+    demand = Demand(8, pairs, {8: 8e6, 4: 4e6}, {every: 8e6, evens: 4e6})
+    network = build_network("topoopt", Cluster(8, degree=4, link_bandwidth=1e9), demand=demand)
+    hops = network.route_ptr[6] - network.route_ptr[5]
+    per_hop = {size: np.mean([sum(1 for _ in ring) for ring in network.topology.rings[size]]) for size in (4, 8)}
+    bytes_ = 4e6 * hops + 8 * 14e6 * per_hop[8] + 4 * 6e6 * per_hop[4]
+    assert np.isclose((link_seconds(network, demand) * network.bandwidth).sum(), bytes_)
+    cycles = replace(network.topology, rings={}, cycles=(every, evens))
+    along = connected(cycles)
+    hop = np.diff(along.route_ptr)
+    ring = [8 * a + b for a, b in zip(every, (*every[1:], 0), strict=True)]
+    small = [8 * a + b for a, b in zip(evens, (2, 4, 6, 0), strict=True)]
+    bytes_ = 4e6 * hop[5] + 14e6 * hop[ring].sum() + 6e6 * hop[small].sum()
+    assert np.isclose((link_seconds(along, demand) * along.bandwidth).sum(), bytes_)
