@@ -16,7 +16,7 @@ import numpy as np
 from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
-from flexnet.plan.strategy import Strategy
+from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.crossing import crossed
 from flexnet.search.moves.hold import all_held
@@ -203,10 +203,13 @@ class Portfolio:
             The plan, whether it is on a network built for it, and whether one was built.
         """
         demand, network, origin = None, current.network, current.origin
-        if self.networks is not None and network.topology.cycles:
-            demand = self.pricer.demand(strategy)
-            network = add_cycles(network, demand.groups, rng)
-        plan = self._priced(rng, strategy, network, limit, origin)
+        if same_strategy(strategy, current.strategy):
+            plan = current
+        else:
+            if self.networks is not None and network.topology.cycles:
+                demand = self.pricer.demand(strategy)
+                network = add_cycles(network, demand.groups, rng)
+            plan = self._priced(rng, strategy, network, limit, origin)
         if self.networks is None or rng.random() >= share_rebuilt:
             return plan, False, False
         degree = self.networks.degree

@@ -21,7 +21,8 @@ from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, same_strategy
 from flexnet.search.moves import MOVES
-from flexnet.search.moves.blocks import chains_of, copy_of, home, make_blocks, spread
+from flexnet.search.moves.blocks import copy_of, home, make_blocks, spread
+from flexnet.search.moves.chains import chains_of
 from flexnet.search.moves.deal import deal_out
 from flexnet.search.moves.space import make_space
 

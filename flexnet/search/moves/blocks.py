@@ -13,16 +13,17 @@ import numpy.typing as npt
 
 from flexnet.cost.shape_names import shape_name
 from flexnet.model.cutting import divisors, partial_sums, side_by_side
-from flexnet.model.graph import ModelGraph
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
+from flexnet.search.moves.chains import Chain, chains_of
 
-__all__ = ["Blocks", "Ints", "chains_of", "copy_of", "home", "make_blocks", "spread"]
+__all__ = ["Blocks", "Ints", "copy_of", "home", "make_blocks", "spread"]
 
 Ints = npt.NDArray[np.int64]
-Chain = tuple[int, ...]
 
+PLAIN = 0.5  # of the cuts that are not along the batch are along one other axis
+HEAVY = 0.5  # of single operators are drawn by the bytes of their weights
 GROWTH = 0.25  # a connected run has 2 operators and, on the mean, 1 / GROWTH more
 
 
@@ -51,6 +52,8 @@ class Blocks:
         Operators that are never cut.
     weighted : tuple of bool
         Operators with weights, which may have gradients to reduce.
+    weights_until : float64 (n_op,)
+        Bytes of the weights of every operator and those before it.
     by_sample : tuple of bool (n_candidate,)
         Candidates of every operator that cut nothing but the batch.
     """
@@ -65,6 +68,7 @@ class Blocks:
     with_parts: tuple[dict[int, tuple[int, ...]], ...]
     whole: tuple[bool, ...]
     weighted: tuple[bool, ...]
+    weights_until: npt.NDArray[np.float64]
     by_sample: tuple[npt.NDArray[np.bool_], ...]
 
     def draw(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
@@ -75,7 +79,7 @@ class Blocks:
         """
         n_op, kind = len(self.whole), rng.random()
         if kind < 0.15:
-            return (int(rng.integers(n_op)),)
+            return (self._single(rng),)
         if kind < 0.35:
             return self._connected(rng, min(n_op, 2 + int(rng.geometric(GROWTH))))
         if kind < 0.5:
@@ -151,6 +155,22 @@ class Blocks:
         sums = self._sums(op, choice)
         strategy.devices[op, :n] = side_by_side(servers.tolist(), sums) if sums > 1 else servers
 
+    def lies_along_batch(self, strategy: Strategy, block: Chain, servers: Ints) -> bool:
+        """Whether all of a block is cut along the batch over just these servers, in this order."""
+        return all(
+            self.by_sample[op][strategy.choice[op]] and np.array_equal(home(strategy, op), servers) for op in block
+        )
+
+    def other_degrees(self, rng: np.random.Generator, op: int, n: int) -> tuple[int, ...] | None:
+        """One of the cuts of an operator into ``n`` parts, at times one along a single axis; None if there is none."""
+        choices = self.with_parts[op].get(n, ())
+        if not choices:
+            return None
+        cuts = [self.problem.candidates[op][choice].degrees for choice in choices]
+        if rng.random() < PLAIN:
+            cuts = [degrees for degrees in cuts if max(degrees) == n] or cuts
+        return cuts[int(rng.integers(len(cuts)))]
+
     def border(self, block: Chain) -> Ints:
         """The edges between a block and what is outside, int64 (n, 2)."""
         border: Ints = self.edges[np.isin(self.edges, block).sum(axis=1) == 1]
@@ -188,6 +208,12 @@ class Blocks:
                     region.add(op)
                     border.append(op)
         return tuple(sorted(region))
+
+    def _single(self, rng: np.random.Generator) -> int:
+        """Any operator, or one with weights: the more of them, the likelier, for these are what is reduced."""
+        if self.weights_until[-1] > 0 and rng.random() < HEAVY:
+            return int(np.searchsorted(self.weights_until, rng.random() * self.weights_until[-1], side="right"))
+        return int(rng.integers(len(self.whole)))
 
     def _region(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
         at = int(rng.integers(len(self.whole)))
@@ -239,38 +265,9 @@ def make_blocks(problem: Problem) -> Blocks:
         tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
         tuple(kind_of(op).whole for op in graph.operators),
         tuple(bool(op.weights) for op in graph.operators),
+        np.cumsum([sum(weight.n_byte for weight in op.weights) for op in graph.operators], dtype=np.float64),
         tuple(_by_sample(problem, op) for op in range(len(graph.operators))),
     )
-
-
-def chains_of(graph: ModelGraph) -> tuple[Chain, ...]:
-    """The model as maximal chains: an operator follows in its producer's if that feeds it alone, and it reads no other.
-
-    >>> from flexnet.model.builder import GraphBuilder
-    >>> b = GraphBuilder("towers", batch_size=8)
-    >>> towers = [b.dense(b.dense(b.input(16), 4), 4) for _ in range(2)]
-    >>> _ = b.dense(b.concat(towers, axis=1), 2)
-    >>> chains_of(b.build())
-    ((0, 1), (2, 3), (4, 5))
-    """
-    consumers: list[set[int]] = [set() for _ in graph.operators]
-    for op in graph.operators:
-        for source in op.inputs:
-            if source.op is not None:
-                consumers[source.op].add(op.index)
-    chain_of: dict[int, list[int]] = {}
-    chains = []
-    for op in graph.operators:
-        producers = {source.op for source in op.inputs if source.op is not None}
-        before = next(iter(producers)) if len(producers) == 1 else None
-        if before is not None and len(consumers[before]) == 1:
-            chain = chain_of[before]
-        else:
-            chain = []
-            chains.append(chain)
-        chain.append(op.index)
-        chain_of[op.index] = chain
-    return tuple(map(tuple, chains))
 
 
 def home(strategy: Strategy, op: int) -> Ints:

@@ -4,7 +4,8 @@ import numpy as np
 
 from flexnet.model.cutting import divisors
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import Blocks, Chain, copy_of, spread
+from flexnet.search.moves.blocks import Blocks, copy_of, spread
+from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.move import Move
 
 __all__ = ["Deal", "deal_out", "heaviest_first"]

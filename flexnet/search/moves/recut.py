@@ -9,7 +9,7 @@ from flexnet.search.moves.move import Move
 
 __all__ = ["Recut"]
 
-ALONG_THE_BATCH = 0.6  # of the proposals; the others cut all operators of the block as one of them is, if they can be
+ALONG_THE_BATCH = 0.6  # of the proposals, if not so already; the others cut all as one of them can be
 HOLDING = 0.15  # of the proposals let reductions wait for what crosses the border of the block
 MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along with their block
 
@@ -23,11 +23,8 @@ class Recut(Move):
         block = blocks.draw(rng, strategy)
         servers = blocks.servers(rng, strategy, block)
         degrees = None
-        if rng.random() >= ALONG_THE_BATCH:
-            op = block[int(rng.integers(len(block)))]
-            choices = blocks.with_parts[op].get(len(servers), ())
-            if choices:
-                degrees = blocks.problem.candidates[op][choices[int(rng.integers(len(choices)))]].degrees
+        if rng.random() >= ALONG_THE_BATCH or blocks.lies_along_batch(strategy, block, servers):
+            degrees = blocks.other_degrees(rng, block[int(rng.integers(len(block)))], len(servers))
         stay = len(block) > 1 and rng.random() >= MOVE_TABLES
         changed = copy_of(strategy)
         for op in block:

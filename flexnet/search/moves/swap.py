@@ -3,7 +3,8 @@
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import Chain, copy_of
+from flexnet.search.moves.blocks import copy_of
+from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.move import Move
 
 __all__ = ["Swap"]

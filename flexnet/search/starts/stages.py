@@ -13,7 +13,8 @@ import numpy.typing as npt
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
-from flexnet.search.moves.blocks import Chain, copy_of, spread
+from flexnet.search.moves.blocks import copy_of, spread
+from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
