@@ -39,7 +39,8 @@ class Semantics:
         A group of g moves 2(g-1)/g of its bytes in the topology's accounting; otherwise (2g-1)/g (network.cc:1718).
     coin_change_routes : bool
         Server pairs joined by rings alone are routed by coin change over the ring jumps (paper Alg. 1 line 4);
-        otherwise one random shortest path per pair (network.cc:256).
+        otherwise one random shortest path per pair (network.cc:256).  A portfolio search routes pairs that send, and
+        that are not linked, along shortest paths that share their load.
     restore_topology : bool
         A rejected proposal leaves the topology as it was; otherwise it may drift (network.cc:2289).
     shard_parameters : bool
@@ -51,8 +52,9 @@ class Semantics:
         An operator takes the times measured for its own shape where the table has them; otherwise those of the first
         operator of its measurement name (model.cc:2250).
     pack_cycles : bool
-        All-reduces on links that are given, random ones or a full mesh, are divided over as many rings as share no
-        link; otherwise each is one ring in the order of its servers along routes (simulator.cc:1241).
+        All-reduces on links that are given, random ones or a full mesh, and in networks that a portfolio search makes,
+        are divided over as many rings as share no link; otherwise each is one ring in the order of its servers along
+        routes (simulator.cc:1241).
     """
 
     name: str

@@ -50,10 +50,8 @@ def rings_of(network: Network, members: tuple[int, ...]) -> tuple[Ints, ...]:
     same = [np.array(cycle) for cycle in topology.cycles if sorted(cycle) == sorted(members)]
     if same:
         return tuple(same)
-    strided = n % g == 0 and all((member - members[0]) % (n // g) == 0 for member in members)
-    if topology.rings.get(g) and strided:
-        return tuple((members[0] + np.arange(g) * sum(ring)) % n for ring in topology.rings[g])
-    return (np.array(members),)
+    jumps = topology.rings_of(members)
+    return tuple((members[0] + np.arange(g) * sum(ring)) % n for ring in jumps) or (np.array(members),)
 
 
 def coarse(matrix: Floats, block: int) -> Floats:

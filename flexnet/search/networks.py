@@ -61,11 +61,17 @@ def cycle_follower(network: Network) -> Rebuild:
     return follow
 
 
-def other_draw(problem: Problem, family: TopologyFamily, demand: Demand, seed: Sequence[int]) -> Network:
-    """Another network of a random family, as a search that began with this seed would have it for a demand."""
+def other_draw(
+    problem: Problem, family: TopologyFamily, demand: Demand, seed: Sequence[int], *, fitted: bool
+) -> Network:
+    """Another network of a random family, as a search that began with this seed would have it for a demand.
+
+    ``fitted``: as `Networks` has it for a demand.
+    """
     rng = np.random.default_rng(seed)
     network = fixed_network(problem, family, rng)
-    return cycle_follower(network)(rng, demand) if follows_groups(problem, network) else network
+    follow = cycle_follower(network) if follows_groups(problem, network) else lambda rng, demand: network
+    return Networks(problem, follow, None).of_family(rng, demand) if fitted else follow(rng, demand)
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
@@ -117,9 +123,9 @@ class Networks:
         return self.wired(rng, demand, regular=how < (1 + FAMILY) / 2)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> Network:
-        """The family's network for a demand, with cycles and routes that suit it."""
+        """The family's network for a demand, in our semantics with cycles and routes that suit it."""
         network = self.rebuild(rng, demand)
-        if not self.can_change(network):
+        if network.topology.n_switch or not self.problem.semantics.pack_cycles:
             return network
         cycles = more_cycles(network.topology, demand.groups)
         if cycles is not network.topology.cycles:

@@ -4,9 +4,9 @@ First every start is priced, on networks built for it, and the best of them once
 is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`).  A proposal is a move, a
 change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by which
 what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they suit
-iterations of a millisecond as of a minute.  Which plans enter, and which moves are made, follows what they have
-brought, by draws of the one generator: the chain of proposals does not depend on how long the search may take, so one
-that goes on longer never finds a plan that is worse by the prices it searches with.
+iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
+they have brought, by draws of the one generator: the chain of proposals does not depend on how long the search may
+take, so one that goes on longer never finds a plan that is worse by the prices it searches with.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
-from flexnet.search.rounds import after_slot, dives, pooled, slot_length, temperature, with_entrants
+from flexnet.search.rounds import after_slot, is_dive, pooled, slot_length, temperature, with_entrants
 from flexnet.search.state import Info, Schedule, State
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
@@ -110,7 +110,7 @@ class Portfolio:
             plan = self._rewired(rng, self.networks, current, limit)
             rebuilt = plan is not current
         else:
-            if not dives(schedule.round) and len(schedule.pool) > 1 and rng.random() < CROSSED:
+            if not is_dive(schedule.round) and len(schedule.pool) > 1 and rng.random() < CROSSED:
                 other = schedule.pool[int(rng.integers(len(schedule.pool)))]
                 strategy, tried = crossed(rng, self.moves.space.blocks, current.strategy, other.strategy), CROSS
             else:

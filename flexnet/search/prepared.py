@@ -189,7 +189,8 @@ class Prepared:
         if not self.family.random:
             return ()
         pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
-        networks = [other_draw(self.problem, self.family, pricer.demand(plan.strategy), seed) for seed in seeds]
+        demand, fitted = pricer.demand(plan.strategy), isinstance(self.search, Portfolio)
+        networks = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in seeds]
         return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
 
 

@@ -3,8 +3,8 @@
 Rounds take turns.  A round of elimination anneals from the best plan and three others of the pool, each for a while;
 the better two of the four for twice as long, colder; and the best for twelve times as long, down to a temperature that
 is as good as descent.  What is ahead after a while is not always what ends up ahead, though, and what begins with the
-best plan stays near it: so every second round is made of dives, each from a start and all the way down, which learn
-nothing of each other.  What comes out joins the pool.
+best plan stays near it: so every second round is made of dives, each from a start and all the way down, which take
+nothing from each other's plans.  What comes out joins the pool.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ __all__ = [
     "POOL",
     "after_slot",
     "akin",
-    "dives",
+    "is_dive",
     "pooled",
     "slot_length",
     "stages_of",
@@ -41,7 +41,7 @@ MOST_LONGER = 5  # doublings
 MOST_ROUNDS = 10**9  # no search comes to so many
 
 
-def dives(round_: int) -> bool:
+def is_dive(round_: int) -> bool:
     """Whether a round is made of dives."""
     return round_ % 2 == 1
 
@@ -51,12 +51,12 @@ def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
 
     Each has a number of slots, their length in first slots, and the temperatures they begin and end with.
     """
-    return DIVES if dives(round_) else STAGES
+    return DIVES if is_dive(round_) else STAGES
 
 
 def slot_length(schedule: Schedule, first_slot: int) -> int:
     """Proposals of the slot, where the first one of all has ``first_slot``."""
-    doublings = schedule.round // (LONGER_DIVES if dives(schedule.round) else LONGER)
+    doublings = schedule.round // (LONGER_DIVES if is_dive(schedule.round) else LONGER)
     return first_slot * stages_of(schedule.round)[schedule.stage][1] << min(doublings, MOST_LONGER)
 
 
@@ -66,7 +66,7 @@ def temperature(schedule: Schedule, first_slot: int) -> float:
     The more rounds have gained nothing, the hotter eliminations begin.
     """
     _, _, hot, cold = stages_of(schedule.round)[schedule.stage]
-    if not dives(schedule.round):
+    if not is_dive(schedule.round):
         hot *= 2.0 ** min(schedule.stale // 2, MOST_REHEATING)
     return float(hot * (cold / hot) ** (schedule.at / slot_length(schedule, first_slot)))
 
@@ -74,7 +74,7 @@ def temperature(schedule: Schedule, first_slot: int) -> float:
 def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
     """Begin a round: with the best plan and others of the pool, the faster the likelier, or with any of the starts."""
     n = stages_of(schedule.round)[0][0]
-    if dives(schedule.round):
+    if is_dive(schedule.round):
         starts = schedule.starts
         order = rng.permutation(len(starts))
         return replace(schedule, entrants=tuple(starts[i] for i in np.resize(order, n).tolist()))

@@ -82,7 +82,5 @@ def _orders(network: Network, groups: set[tuple[int, ...]]) -> dict[tuple[int, .
 def _jumped(network: Network, group: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """The topology's regular rings over a group, as members in order; the group itself if they do not join it."""
     n, size = network.topology.n_server, len(group)
-    rings = network.topology.rings.get(size, ())
-    if size < 2 or not rings or n % size or any((server - group[0]) % (n // size) for server in group):
-        return (group,)
-    return tuple(tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in rings)
+    rings = network.topology.rings_of(group) if size > 1 else ()
+    return tuple(tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in rings) or (group,)

@@ -14,6 +14,7 @@ from flexnet.network.network import connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology
 from flexnet.network.wiring.balance import balanced, link_seconds
+from flexnet.network.wiring.propose import propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
 
@@ -26,8 +27,8 @@ def connected(topology, seed=0):
     return connect(topology, 1e9, 1e-6, shortest_routes(topology, rng(seed)))
 
 
-def path(network, pair):
-    """Servers of a route, the first and the last included."""
+def ends(network, pair):
+    """First and last server of a route, whose links follow each other."""
     links = network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]]
     assert (network.link_to[links[:-1]] == network.link_from[links[1:]]).all()
     return network.link_from[links].tolist()[:1], network.link_to[links].tolist()[-1:]
@@ -41,7 +42,7 @@ def test_routes_stay_shortest_and_lead_where_they_led(demand, degree, seed):
     assert (np.diff(found.route_ptr) == np.diff(network.route_ptr)).all()
     for pair in range(demand.n_server**2):
         source, target = divmod(pair, demand.n_server)
-        assert path(found, pair) == (([source], [target]) if source != target else ([], []))
+        assert ends(found, pair) == (([source], [target]) if source != target else ([], []))
     again = balanced(network, demand, rng(seed))
     assert (found.route == again.route).all()
     assert (found.cycle_links == again.cycle_links).all()
@@ -82,6 +83,15 @@ def test_only_the_pairs_that_are_named_are_routed_anew():
 
 
 def test_longer_routes_and_networks_without_anything_to_move_stay():
+    draw, demand = rng(), Demand(16, 1e8 * (1 - np.eye(16)), {})
+    network = shortest = connected(build_topology("random", 16, degree=4))
+    for _ in range(50):
+        network = propose_network(draw, network, demand, kinds={"reroute": 1.0})
+    found = balanced(network, demand, rng())
+    longer = np.diff(network.route_ptr) > np.diff(shortest.route_ptr)
+    assert longer.sum() > 10
+    of_longer = np.repeat(longer, np.diff(network.route_ptr))
+    assert (found.route[of_longer] == network.route[of_longer]).all()
     network = connected(build_topology("random", 8, degree=3))
     assert balanced(network, Demand(8, np.zeros((8, 8)), {8: 1e9}, {tuple(range(8)): 0.0}), rng()) is network
     mesh = connected(build_topology("fc", 6))
@@ -96,7 +106,7 @@ def test_seconds_of_links_count_transfers_cycles_and_rings():
     demand = Demand(8, pairs, {8: 8e6, 4: 4e6}, {every: 8e6, evens: 4e6})
     network = build_network("topoopt", Cluster(8, degree=4, link_bandwidth=1e9), demand=demand)
     hops = network.route_ptr[6] - network.route_ptr[5]
-    per_hop = {size: np.mean([sum(1 for _ in ring) for ring in network.topology.rings[size]]) for size in (4, 8)}
+    per_hop = {size: np.mean([len(ring) for ring in network.topology.rings[size]]) for size in (4, 8)}
     bytes_ = 4e6 * hops + 8 * 14e6 * per_hop[8] + 4 * 6e6 * per_hop[4]
     assert np.isclose((link_seconds(network, demand) * network.bandwidth).sum(), bytes_)
     cycles = replace(network.topology, rings={}, cycles=(every, evens))

@@ -162,7 +162,7 @@ def test_changes_keep_degrees_and_all_connected(demand, degree, seed, kind):
         assert wanted <= {tuple(sorted(cycle)) for cycle in after.cycles} or kind == "share"
         ends = routes_ends(changed)
         assert ends == [(a, b) for a in range(demand.n_server) for b in range(demand.n_server)]
-    if kind in ROUTES:
+    if kind in {*ROUTES, "pack"}:
         assert (changed.topology.links == network.topology.links).all()
     if kind == "swap" and changed is not network:
         assert (changed.topology.links.sum(axis=1) == network.topology.links.sum(axis=1)).all()
@@ -194,6 +194,18 @@ def test_every_kind_changes_something():
         FlexNetError, match="there is no change 'shuffle'; changes are swap, turn, share, order, pack, reroute, balance"
     ):
         propose_network(rng(), network, demand, kinds={"shuffle": 1.0})
+
+
+def test_interfaces_of_pairs_go_to_rings_though_rings_run_over_all_links():
+    every = tuple(range(16))
+    quarters = {tuple(range(first, 16, 4)): 1e9 for first in range(4)}
+    demand = Demand(16, 1e7 * (1 - np.eye(16)), {}, {every: 2e9, **quarters})
+    network = connected(wire(demand, 8, rng()))
+    more = 0
+    for seed in range(40):
+        changed = propose_network(rng(seed), network, demand, kinds={"share": 1.0})
+        more += len(undirected(changed.topology.cycles)) > len(undirected(network.topology.cycles))
+    assert more > 5
 
 
 def test_a_turned_ring_still_runs_along_its_links():

@@ -109,6 +109,44 @@ def test_blocks_of_towers():
     assert blocks.whole == (*[False] * 4, blocks.whole[4], *[False] * 4)
 
 
+def test_operators_with_many_weights_are_single_blocks_more_often():
+    b = GraphBuilder("wide", 8)
+    b.softmax(b.dense(b.dense(b.dense(b.input(4), 4), 400), 4))
+    blocks = make_blocks(every_cut(b.build(), 4))
+    rng = np.random.default_rng(0)
+    drawn = Counter(blocks._single(rng) for _ in range(4000))
+    few = drawn[0] / 4000, drawn[3] / 4000
+    assert all(0.1 < share < 0.16 for share in few)  # an eighth: by chance alone
+    assert all(0.3 < drawn[wide] / 4000 < 0.45 for wide in (1, 2))
+    b = GraphBuilder("none", 8)
+    b.softmax(b.softmax(b.input(4)))
+    without = make_blocks(every_cut(b.build(), 4))
+    assert {without._single(rng) for _ in range(50)} == {0, 1}
+
+
+def test_other_degrees_are_not_those_of_the_batch():
+    b = GraphBuilder("mlp", 64)
+    b.dense(b.dense(b.input(32), 64), 32)
+    problem = every_cut(b.build(), 8)
+    blocks, rng = make_blocks(problem), np.random.default_rng(0)
+    found = Counter(blocks.other_degrees(rng, 1, 8) for _ in range(2000))
+    assert (1, 8) not in found
+    one_axis = sum(n for degrees, n in found.items() if max(degrees) == 8)
+    assert len(found) > 4
+    assert 0.5 < one_axis / 2000 < 0.9
+    assert blocks.other_degrees(rng, 1, 7) is None
+    every = np.arange(8)
+    strategy = make_strategy(problem, [Config((1, 8), tuple(range(8)))] * 2)
+    assert blocks.lies_along_batch(strategy, (0, 1), every)
+    assert not blocks.lies_along_batch(strategy, (0, 1), every[::-1])
+    assert not blocks.lies_along_batch(strategy, (0, 1), every[:4])
+    blocks.lay(strategy, 1, problem.choice_of(1, (1, 2, 4)), every)
+    assert not blocks.lies_along_batch(strategy, (0, 1), every)
+    assert strategy.devices[1].tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
+    assert blocks.servers_of(strategy, 1).tolist() == every.tolist()
+    assert_legal(problem, strategy)
+
+
 @given(SEEDS)
 def test_chains_are_the_longest_runs_without_a_fork_or_a_join(seed):
     graph = random_model(np.random.default_rng(seed))

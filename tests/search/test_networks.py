@@ -13,9 +13,17 @@ from flexnet.network.topologies.fattree import FatTree
 from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.random_graph import RandomGraph
 from flexnet.network.topology import Topology
+from flexnet.network.wiring.balance import link_seconds
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
-from flexnet.search.networks import cycle_follower, fixed_network, follows_groups, rebuilder
+from flexnet.search.networks import (
+    Networks,
+    cycle_follower,
+    fixed_network,
+    follows_groups,
+    other_draw,
+    rebuilder,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,25 @@ def test_links_alike_of_other_speeds_are_another_network():
     networks = [rebuild(rng, Demand(4, np.zeros((4, 4)), {4: speed})) for speed in speeds]
     assert [network.link_bandwidth for network in networks] == speeds
     assert networks[0].topology is networks[2].topology
+
+
+def test_networks_of_a_family_are_fitted_to_a_demand():
+    """Routes share the load, in our semantics; where there are switches they stay."""
+    cluster, rng = Cluster(16, degree=4), np.random.default_rng(0)
+    demand = Demand(16, 1e8 * (1 - np.eye(16)), {})
+    for semantics, less in ((CORRECTED, True), (ORIGINAL, False)):
+        problem = problem_of(mlp(), cluster, semantics)
+        plain = fixed_network(problem, RandomGraph(4), np.random.default_rng(0))
+        fitted = Networks(problem, lambda rng, demand, plain=plain: plain, None).of_family(rng, demand)
+        busiest, before = link_seconds(fitted, demand).max(), link_seconds(plain, demand).max()
+        assert (busiest < before) == less
+        assert (fitted is plain) != less
+    problem = problem_of(mlp(), cluster, CORRECTED)
+    star = fixed_network(problem, FatTree(), rng)
+    assert Networks(problem, lambda rng, demand: star, None).of_family(rng, demand) is star
+    one, other = (other_draw(problem, RandomGraph(4), demand, [0, 1], fitted=fitted) for fitted in (False, True))
+    assert (one.topology.links == other.topology.links).all()
+    assert link_seconds(other, demand).max() < link_seconds(one, demand).max()
 
 
 def test_cycles_follow_the_groups_of_a_strategy():

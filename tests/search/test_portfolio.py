@@ -24,6 +24,7 @@ from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.crossing import crossed
 from flexnet.search.driver import drive
 from flexnet.search.find import find_plan
+from flexnet.search.moves.blocks import copy_of
 from flexnet.search.networks import Networks, rebuilder
 from flexnet.search.portfolio import GIVEN_UP, Portfolio
 from flexnet.search.prepare import prepare
@@ -356,6 +357,23 @@ def test_no_network_is_faster_than_the_floor(seed):
             network = networks.built(rng, demand)
         exact = pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds
         assert floor <= exact * (1 + 1e-7)  # files have times in float32
+
+
+def test_what_changes_nothing_is_not_priced(monkeypatch):
+    ready = prepared("fattree")
+    state = ready.state
+    while state.schedule.pending:
+        state, _ = ready.search.step(ready.rng, state)
+    priced, price = [], Pricer.price
+    monkeypatch.setattr(Pricer, "price", lambda self, *args: priced.append(args) or price(self, *args))
+    while not priced:
+        state, _ = ready.search.step(ready.rng, state)
+    monkeypatch.setattr(portfolio, "CROSSED", 0.0)
+    monkeypatch.setattr(Portfolio, "_propose", lambda self, rng, strategy, credit: (0, copy_of(strategy)))
+    for _ in range(20):
+        state, info = ready.search.step(ready.rng, state)
+        assert info.proposed == state.current.seconds
+    assert len(priced) == 1
 
 
 def test_the_floor_is_reached_where_servers_only_compute():

@@ -52,6 +52,11 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
         Draws the order, and what all-reduces count for.
     pairs : int64 (n_pair,), optional
         Ordered pairs ``source * n_server + target`` that may be routed anew; all if None.
+
+    Returns
+    -------
+    Network
+        The same one if every route is as it was.
     """
     volume, load = _load(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
     used = (volume > 0) & (np.diff(network.route_ptr) > 1)

@@ -1,7 +1,7 @@
 """Small changes of links and cycles; every one gives links in which no server has more, or None where it cannot.
 
 Links and cycles go in and come out together: a cycle is taken up and laid with its links, both ways of it, where it
-runs along links of its own; a change elsewhere may take a link from it, and then it follows a route.
+runs along links; a change may take links from other cycles, of the same group or of others, which then follow routes.
 """
 
 from collections.abc import Sequence
@@ -120,8 +120,9 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
     free = np.zeros(len(both), np.int64)
     along = [cycle for cycle in wiring.cycles if _runs_along(cycle, links)]
     others = tuple(cycle for cycle in wiring.cycles if _runs_along(cycle, links) or sorted(cycle) != list(group))
-    spare = links - links_of_cycles(along, links)
-    worth = both / np.maximum(links, 1) + rng.random(both.shape) * 1e-9 * max(float(both.max()), 1.0)
+    spare = links - links_of_cycles([cycle for cycle in along if tuple(sorted(cycle)) == group], links)
+    most = max(float(both.max()), 1.0)
+    worth = both / np.maximum(links, 1) + most * (_groups_over(along, links) + 1e-9 * rng.random(both.shape))
     for server in group:
         while free[server] < 2:
             partners = np.flatnonzero(spare[server] > 0)
@@ -148,8 +149,22 @@ def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> W
     if not packed:
         return None
     own = tuple(tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed))
+    before = [cycle for cycle in wiring.cycles if tuple(sorted(cycle)) == group]
+    if sorted(map(_normal, own)) == sorted(map(_normal, before)):
+        return None
     others = tuple(cycle for cycle in wiring.cycles if tuple(sorted(cycle)) != group)
     return Wiring(wiring.links, others + own)
+
+
+def _groups_over(cycles: Sequence[Cycle], links: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many groups have cycles over the links between two servers, int64 (n_server, n_server)."""
+    by_group: dict[Cycle, list[Cycle]] = {}
+    for cycle in cycles:
+        by_group.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    over = np.zeros_like(links)
+    for own in by_group.values():
+        over += links_of_cycles(own, links) > 0
+    return over
 
 
 def _drawn_group(demand: Demand, rng: np.random.Generator) -> Cycle | None:

@@ -27,7 +27,7 @@ CHANGES: dict[str, Callable[[Wiring, Demand, np.random.Generator], Wiring | None
 ROUTES = {"reroute": 1.0, "balance": 0.2}
 """Changes of routes, and their shares."""
 
-KINDS = {"swap": 1.0, "turn": 1.0, "share": 1.0, "order": 1.0, "pack": 0.3} | ROUTES
+KINDS = dict.fromkeys(CHANGES, 1.0) | {"pack": 0.3} | ROUTES
 """All changes, and their shares."""
 
 TRIES = 8

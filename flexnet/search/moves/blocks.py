@@ -22,7 +22,7 @@ __all__ = ["Blocks", "Ints", "copy_of", "home", "make_blocks", "spread"]
 
 Ints = npt.NDArray[np.int64]
 
-PLAIN = 0.5  # of the cuts that are not along the batch are along one other axis
+PLAIN = 0.5  # of the cuts that are not along the batch alone are along one other axis
 HEAVY = 0.5  # of single operators are drawn by the bytes of their weights
 GROWTH = 0.25  # a connected run has 2 operators and, on the mean, 1 / GROWTH more
 
@@ -99,15 +99,15 @@ class Blocks:
     def servers(self, rng: np.random.Generator, strategy: Strategy, block: Chain) -> Ints:
         """Servers for a block: those of a neighbour, so that nothing moves across that border; some of its own; others.
 
-        int64 (n,), in the order of parts; n divides the number of servers or is what some operator has.
+        int64 (n,), in the order that `assign` takes; n divides the number of servers or is what some operator has.
         """
         n_server, how = self.problem.cluster.n_server, rng.random()
         if how < 0.45:
             inside = set(block)
             outside = [op for member in block for op in self.neighbours[member] if op not in inside]
             if outside:
-                return self._servers_of(strategy, outside[int(rng.integers(len(outside)))])
-        own = self._servers_of(strategy, block[int(rng.integers(len(block)))])
+                return self.servers_of(strategy, outside[int(rng.integers(len(outside)))])
+        own = self.servers_of(strategy, block[int(rng.integers(len(block)))])
         if how < 0.55:
             return own
         if how < 0.6:
@@ -127,6 +127,8 @@ class Blocks:
     ) -> None:
         """Cut ``op`` over ``servers``, or evenly chosen ones of them if it cannot be cut into as many parts.
 
+        Partial sums of the same elements lie side by side (`flexnet.model.cutting.side_by_side`).
+
         Parameters
         ----------
         strategy : Strategy
@@ -137,8 +139,6 @@ class Blocks:
             Wanted; None, or where the operator has no such candidate: along the batch if it can be.
         rng : numpy.random.Generator
             Chooses the server of an operator with a single part.
-
-        Partial sums of the same elements lie side by side (`flexnet.model.cutting.side_by_side`).
         """
         options = self.with_parts[op]
         n = next((n for n in range(len(servers), 0, -1) if n in options), 0)
@@ -150,20 +150,19 @@ class Blocks:
         choice = next((i for i in choices if entries[i].degrees == degrees), choices[0])
         if n < len(servers):
             servers = servers[int(rng.integers(len(servers)))][None] if n == 1 else servers[:: len(servers) // n][:n]
-        strategy.choice[op] = choice
-        strategy.devices[op] = -1
-        sums = self._sums(op, choice)
-        strategy.devices[op, :n] = side_by_side(servers.tolist(), sums) if sums > 1 else servers
+        self.lay(strategy, op, choice, servers)
 
     def lies_along_batch(self, strategy: Strategy, block: Chain, servers: Ints) -> bool:
-        """Whether all of a block is cut along the batch over just these servers, in this order."""
+        """Whether all of a block that can be cut is cut along the batch over just these servers, in this order."""
         return all(
-            self.by_sample[op][strategy.choice[op]] and np.array_equal(home(strategy, op), servers) for op in block
+            self.by_sample[op][strategy.choice[op]] and np.array_equal(home(strategy, op), servers)
+            for op in block
+            if not self.whole[op]
         )
 
     def other_degrees(self, rng: np.random.Generator, op: int, n: int) -> tuple[int, ...] | None:
-        """One of the cuts of an operator into ``n`` parts, at times one along a single axis; None if there is none."""
-        choices = self.with_parts[op].get(n, ())
+        """A cut of an operator into ``n`` parts, not along the batch alone, at times along one axis; None if none."""
+        choices = [choice for choice in self.with_parts[op].get(n, ()) if n == 1 or not self.by_sample[op][choice]]
         if not choices:
             return None
         cuts = [self.problem.candidates[op][choice].degrees for choice in choices]
@@ -191,13 +190,20 @@ class Blocks:
         """Of the operators that hang together with ``at`` on the same servers, itself and those after it."""
         return tuple(op for op in self._together(strategy, at) if op >= at)
 
-    def _sums(self, op: int, choice: int) -> int:
-        return partial_sums(self.problem.candidates[op][choice].degrees, self.problem.graph.operators[op].rank)
+    def lay(self, strategy: Strategy, op: int, choice: int, servers: Ints) -> None:
+        """Cut ``op`` as this candidate over as many ``servers``; ``strategy`` is written to."""
+        sums = self._sums(op, choice)
+        strategy.choice[op] = choice
+        strategy.devices[op] = -1
+        strategy.devices[op, : len(servers)] = side_by_side(servers.tolist(), sums) if sums > 1 else servers
 
-    def _servers_of(self, strategy: Strategy, op: int) -> Ints:
-        """Servers of an operator in the order in which `assign` would take them."""
+    def servers_of(self, strategy: Strategy, op: int) -> Ints:
+        """Servers of an operator in the order in which `lay` would take them."""
         servers, sums = home(strategy, op), self._sums(op, int(strategy.choice[op]))
         return servers.reshape(sums, -1).T.ravel() if sums > 1 else servers
+
+    def _sums(self, op: int, choice: int) -> int:
+        return partial_sums(self.problem.candidates[op][choice].degrees, self.problem.graph.operators[op].rank)
 
     def _together(self, strategy: Strategy, at: int) -> Chain:
         servers = np.sort(strategy.devices[at])

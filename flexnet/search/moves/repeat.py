@@ -4,7 +4,7 @@ import numpy as np
 
 from flexnet.model.graph import RepeatedBlock
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import copy_of, home
+from flexnet.search.moves.blocks import copy_of
 from flexnet.search.moves.move import Move
 
 __all__ = ["Repeat"]
@@ -36,10 +36,9 @@ class Repeat(Move):
                 if self.space.degrees[op][int(strategy.choice[op])] == degrees:
                     continue
                 differs = True
-                servers = home(strategy, model)
-                changed.choice[op] = self.space.degrees[op].index(degrees)
-                if len(home(strategy, op)) != len(servers):
-                    changed.devices[op] = strategy.devices[model]
+                like, own = self.space.blocks.servers_of(strategy, model), self.space.blocks.servers_of(strategy, op)
+                choice = self.space.degrees[op].index(degrees)
+                self.space.blocks.lay(changed, op, choice, own if len(own) == len(like) else like)
         return changed if differs else None
 
 
