@@ -34,5 +34,5 @@ with tempfile.TemporaryDirectory() as directory:
     print("both formats hold the same cuts and servers:", kept[0] == kept[1])
     start = read_strategy(ours)
 
-second = find_plan(problem, Settings("topoopt", budget=300, strided=True, propagation=True), start)
+second = find_plan(problem, Settings("topoopt", budget=3000, strided=True, propagation=True), start)
 print(f"topoopt from there: {second.start_seconds * 1e3:.1f} ms, best {second.seconds * 1e3:.1f} ms")
