@@ -16,16 +16,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
+from unittest import mock
 
 from flexnet.cost.estimate import complete_table
 from flexnet.cost.measurement_file import read_measurement
+from flexnet.network.wiring import wire
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
 from flexnet.published.index import published_measurement
+from flexnet.search import networks, portfolio, rounds
 from flexnet.search.jobs import run
 from flexnet.search.moves.mix import BLOCKS
 from flexnet.search.prepare import prepare
@@ -71,6 +76,19 @@ ABLATION: dict[str, dict[str, object]] = {
     },
     "the original's method": {"method": "mcmc", "start": "data"},
 }
+"""Settings without one part of the search."""
+
+STEPS: dict[str, list[tuple[ModuleType, str, object]]] = {
+    "networks never changed": [(portfolio, "REWIRED", 0.0)],
+    "networks seldom built anew": [(portfolio, "REBUILT", portfolio.LEAST_REBUILT)],
+    "routes drawn, not balanced": [(networks, "balanced", lambda network, *_: network)],
+    "rings over their own links": [
+        (where, "more_cycles", lambda topology, _: topology.cycles) for where in (networks, wire)
+    ],
+    "no crosses": [(portfolio, "CROSSED", 0.0)],
+    "no dives": [(where, "is_dive", lambda _: False) for where in (portfolio, rounds)],
+}
+"""Parts of the search that no setting leaves out: where each is, and what stands there instead."""
 
 
 @dataclass(frozen=True)
@@ -188,12 +206,16 @@ def main() -> None:
             continue
         model, topology, gbps, degree = case
         seconds = args.large_seconds if "128" in model else args.seconds
-        for part, changes in (ABLATION if args.ablation else {"": {}}).items():
+        for part in (*ABLATION, *STEPS) if args.ablation else ("everything",):
+            changes = ABLATION.get(part, {})
             problem = problem_of(args.data, model, gbps, degree, str(changes.get("cuts", "all")))
             settings = {key: value for key, value in changes.items() if key != "cuts"}
             jobs = 1 if settings.get("method") == "mcmc" else args.jobs
-            runs = [search(problem, topology, seed, seconds, jobs, **settings) for seed in range(args.seeds)]
-            print(report(f"{name} {part}".strip(), runs), flush=True)
+            with ExitStack() as stack:
+                for step in STEPS.get(part, []):
+                    stack.enter_context(mock.patch.object(*step))
+                runs = [search(problem, topology, seed, seconds, jobs, **settings) for seed in range(args.seeds)]
+            print(report(f"{name} {part}" if args.ablation else name, runs), flush=True)
             if args.write and not args.ablation:
                 results.setdefault(args.version, {})[name] = [asdict(run) for run in runs]
                 RESULTS.write_text(json.dumps(results, indent=1) + "\n")
