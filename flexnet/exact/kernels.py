@@ -105,7 +105,7 @@ def _place(part, parts, sums):  # type: ignore[no-untyped-def]
 
 @inlined
 def _part(place, parts, sums):  # type: ignore[no-untyped-def]
-    """Which part is on so-manieth server."""
+    """Which part is on the server of that place: undoes `_place`."""
     return place % sums * (parts // sums) + place // sums
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.network.network import Network, Routes
-from flexnet.network.packing import ROUNDS, both_ways, pack_cycles
+from flexnet.network.packing import ROUNDS, over, pack_cycles
 from flexnet.network.routes import shortest_routes
-from flexnet.network.topology import Topology, adjacency
+from flexnet.network.topology import Topology, adjacency, by_members
 from flexnet.network.tours import tours_along_routes
 
 __all__ = ["add_cycles", "cycles_for", "more_cycles", "with_cycles"]
@@ -69,14 +69,14 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
     for group, volume in groups.items():
         if len(group) < 2 or not volume > 0:
             continue
-        members = np.array(sorted(group), np.int64)
+        members = sorted(group)
         packed = _packed(topology.links[np.ix_(members, members)].tobytes(), len(members))
         if packed:
-            cycles += [tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed)]
+            cycles += over(members, packed)
             continue
         if routes is None:
             routes = shortest_routes(topology, rng)
-        cycles += tours_along_routes(members, n, *routes, bandwidth)
+        cycles += tours_along_routes(np.array(members, np.int64), n, *routes, bandwidth)
     return tuple(cycles)
 
 
@@ -120,23 +120,18 @@ def more_cycles(topology: Topology, groups: Groups) -> Cycles:
     tuple of tuple of int
         Directed cycles, for `Topology` and `Network.with_cycles`; the topology's own where none has more.
     """
-    cycles: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for cycle in topology.cycles:
-        cycles.setdefault(tuple(sorted(cycle)), []).append(cycle)
-    changed = False
+    cycles, changed = by_members(topology.cycles), False
     for group, volume in groups.items():
         if len(group) < 3 or not volume > 0:
             continue
         n_own = len(cycles.get(group, topology.rings_of(group)))
         if not n_own:
             continue
-        members = np.array(group, np.int64)
-        links = topology.links[np.ix_(members, members)]
+        links = topology.links[np.ix_(group, group)]
         if n_own // 2 < links.sum(axis=1).min() // 2:
-            packed = both_ways(_packed(links.tobytes(), len(group), rounds=1))  # three cost 9 ms where there are none
+            packed = over(group, _packed(links.tobytes(), len(group), rounds=1))  # three cost 9 ms where there are none
             if len(packed) > n_own:
-                cycles[group] = [tuple(members[list(cycle)].tolist()) for cycle in packed]
-                changed = True
+                cycles[group], changed = list(packed), True
     return tuple(cycle for own in cycles.values() for cycle in own) if changed else topology.cycles
 
 

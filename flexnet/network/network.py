@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.csr import aranges
-from flexnet.network.topology import Topology, adjacency, check_cycle
+from flexnet.network.topology import Topology, adjacency, by_members, check_cycle
 from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Network:
     @property
     def cycles(self) -> tuple[tuple[int, ...], ...]:
         """Cycles of the topology, set by set as in ``cycle_ptr``."""
-        return tuple(cycle for cycles in _by_members(self.topology.cycles).values() for cycle in cycles)
+        return tuple(cycle for cycles in by_members(self.topology.cycles).values() for cycle in cycles)
 
     def with_routes(self, routes: Routes) -> "Network":
         """The same links, rings and cycles with other routes (``(route_ptr, route)``); the rest is not computed again.
@@ -228,20 +228,12 @@ def _ring_links(
     return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
 
 
-def _by_members(cycles: tuple[tuple[int, ...], ...]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
-    """Cycles by the servers they visit, ascending; sets in the order of their first cycles."""
-    found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for cycle in cycles:
-        found.setdefault(tuple(sorted(cycle)), []).append(cycle)
-    return found
-
-
 def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: npt.NDArray[np.int32]) -> dict[str, Any]:
     """The arrays of `Network` that tell cycles, along these routes."""
     n = topology.n_server
     for cycle in topology.cycles:
         check_cycle(topology, cycle)
-    sets = _by_members(topology.cycles)
+    sets = by_members(topology.cycles)
     member = np.zeros((len(sets), n), np.bool_)
     for row, members in zip(member, sets, strict=True):
         row[list(members)] = True

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flexnet.network.hamiltonian import hamiltonian_cycle
 
-__all__ = ["ROUNDS", "both_ways", "pack_cycles", "walecki"]
+__all__ = ["ROUNDS", "both_ways", "over", "pack_cycles", "walecki"]
 
 Cycle = tuple[int, ...]
 Links = npt.NDArray[np.int64]
@@ -72,6 +72,15 @@ def both_ways(cycles: Sequence[Cycle]) -> tuple[Cycle, ...]:
     return tuple(
         way for cycle in cycles for way in ((cycle,) if len(cycle) < 3 else (cycle, (cycle[0], *cycle[:0:-1])))
     )
+
+
+def over(members: Sequence[int], cycles: Sequence[Cycle]) -> tuple[Cycle, ...]:
+    """Cycles both ways, with members in place of their places.
+
+    >>> over((3, 5, 8), [(0, 2, 1)])
+    ((3, 8, 5), (3, 5, 8))
+    """
+    return tuple(tuple(members[place] for place in cycle) for cycle in both_ways(cycles))
 
 
 def walecki(n: int) -> tuple[Cycle, ...]:

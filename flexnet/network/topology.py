@@ -1,6 +1,6 @@
 """`Topology`: which servers and switches are linked, and the rings all-reduces run on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from flexnet.network.link_speeds import LinkSpeeds
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Topology", "adjacency", "check_cycle"]
+__all__ = ["Topology", "adjacency", "by_members", "check_cycle"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,11 +73,11 @@ class Topology:
             check_cycle(self, cycle)
 
     def rings_of(self, group: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Regular rings over a group, as their hops; none but for the groups that start + i n_server / size make."""
-        size = len(group)
-        if self.n_server % size or any((server - group[0]) % (self.n_server // size) for server in group):
+        """Regular rings over a group, as servers in order; none but for groups that start + i n_server / size make."""
+        n, size = self.n_server, len(group)
+        if n % size or any((server - group[0]) % (n // size) for server in group):
             return ()
-        return self.rings.get(size, ())
+        return tuple(tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in self.rings.get(size, ()))
 
     @property
     def n_link(self) -> int:
@@ -211,6 +211,18 @@ def _check_ring(topology: Topology, size: int, ring: tuple[int, ...]) -> None:
                 f"{name}: ring {list(ring)} of group size {size} hops by {hop} from server {np.argmax(missing)}, where "
                 "there is no link"
             )
+
+
+def by_members(cycles: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+    """Cycles by the servers they visit, ascending; sets in the order of their first cycles.
+
+    >>> by_members([(2, 0, 1), (3, 4), (0, 2, 1)])
+    {(0, 1, 2): [(2, 0, 1), (0, 2, 1)], (3, 4): [(3, 4)]}
+    """
+    found: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for cycle in cycles:
+        found.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    return found
 
 
 def check_cycle(topology: Topology, cycle: tuple[int, ...]) -> None:

@@ -46,12 +46,11 @@ def all_demand(graph: TaskGraph, network: Network) -> AllDemand:
 
 def rings_of(network: Network, members: tuple[int, ...]) -> tuple[Ints, ...]:
     """The rings that an all-reduce over these servers runs around, each as servers in order."""
-    topology, n, g = network.topology, network.topology.n_server, len(members)
+    topology = network.topology
     same = [np.array(cycle) for cycle in topology.cycles if sorted(cycle) == sorted(members)]
     if same:
         return tuple(same)
-    jumps = topology.rings_of(members)
-    return tuple((members[0] + np.arange(g) * sum(ring)) % n for ring in jumps) or (np.array(members),)
+    return tuple(np.array(ring) for ring in topology.rings_of(members) or (members,))
 
 
 def coarse(matrix: Floats, block: int) -> Floats:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from flexnet.network.csr import aranges
 from flexnet.network.network import Network
+from flexnet.network.topology import by_members
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 
@@ -69,18 +70,9 @@ def along_cycles(graph: TaskGraph, network: Network) -> tuple[TaskGraph, Ints]:
 
 def _orders(network: Network, groups: set[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Rings of every group that has some, as members in order; none at all if there are no cycles for any."""
-    by_members: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for cycle in network.topology.cycles:
-        by_members.setdefault(tuple(sorted(cycle)), []).append(cycle)
-    found = {group: tuple(by_members[key]) for group in groups if (key := tuple(sorted(group))) in by_members}
+    cycles = by_members(network.topology.cycles)
+    found = {group: tuple(cycles[key]) for group in groups if (key := tuple(sorted(group))) in cycles}
     if found:
         for group in groups - set(found):
-            found[group] = _jumped(network, group)
+            found[group] = (len(group) > 1 and network.topology.rings_of(group)) or (group,)
     return found
-
-
-def _jumped(network: Network, group: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """The topology's regular rings over a group, as members in order; the group itself if they do not join it."""
-    n, size = network.topology.n_server, len(group)
-    rings = network.topology.rings_of(group) if size > 1 else ()
-    return tuple(tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in rings) or (group,)

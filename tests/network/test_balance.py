@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_demands import grouped_demands
+from route_ends import routes_ends
 
 from flexnet.network.build import build_network, build_topology
 from flexnet.network.demand import Demand
@@ -27,22 +28,13 @@ def connected(topology, seed=0):
     return connect(topology, 1e9, 1e-6, shortest_routes(topology, rng(seed)))
 
 
-def ends(network, pair):
-    """First and last server of a route, whose links follow each other."""
-    links = network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]]
-    assert (network.link_to[links[:-1]] == network.link_from[links[1:]]).all()
-    return network.link_from[links].tolist()[:1], network.link_to[links].tolist()[-1:]
-
-
 @given(grouped_demands(12), st.integers(2, 5), st.integers(0, 999))
 @settings(deadline=None, max_examples=60)
 def test_routes_stay_shortest_and_lead_where_they_led(demand, degree, seed):
     network = connected(wire(demand, degree, rng(seed)))
     found = balanced(network, demand, rng(seed))
     assert (np.diff(found.route_ptr) == np.diff(network.route_ptr)).all()
-    for pair in range(demand.n_server**2):
-        source, target = divmod(pair, demand.n_server)
-        assert ends(found, pair) == (([source], [target]) if source != target else ([], []))
+    assert routes_ends(found) == [(a, b) for a in range(demand.n_server) for b in range(demand.n_server)]
     again = balanced(network, demand, rng(seed))
     assert (found.route == again.route).all()
     assert (found.cycle_links == again.cycle_links).all()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_demands import grouped_demands
+from route_ends import routes_ends
 
 from flexnet.errors import FlexNetError
 from flexnet.network.build import build_network, build_topology
@@ -62,11 +63,8 @@ def test_several_group_sizes_have_rings_at_once():
     by_group = {}
     for ring in rings:
         by_group[tuple(sorted(ring))] = by_group.get(tuple(sorted(ring)), 0) + 1
-    assert by_group == {
-        tuple(range(8)): 1,
-        tuple(range(8, 16)): 1,
-        tuple(range(16)): 3,
-    }  # links of halves are for all, too
+    # links of the halves are for all, too
+    assert by_group == {tuple(range(8)): 1, tuple(range(8, 16)): 1, tuple(range(16)): 3}
 
 
 def test_rings_and_pairs_as_asked():
@@ -166,20 +164,6 @@ def test_changes_keep_degrees_and_all_connected(demand, degree, seed, kind):
         assert (changed.topology.links == network.topology.links).all()
     if kind == "swap" and changed is not network:
         assert (changed.topology.links.sum(axis=1) == network.topology.links.sum(axis=1)).all()
-
-
-def routes_ends(network):
-    """First and last server of every route; routes go along links that follow each other."""
-    n = network.topology.n_server
-    found = []
-    for pair in range(n * n):
-        links = network.route[network.route_ptr[pair] : network.route_ptr[pair + 1]]
-        if not len(links):
-            found.append(divmod(pair, n) if pair // n == pair % n else None)
-            continue
-        assert (network.link_to[links[:-1]] == network.link_from[links[1:]]).all()
-        found.append((int(network.link_from[links[0]]), int(network.link_to[links[-1]])))
-    return found
 
 
 def test_every_kind_changes_something():

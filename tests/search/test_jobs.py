@@ -76,7 +76,7 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
 
 
 def test_chains_are_different_ones():
-    ready, differ = prepared("fattree", 400), []
+    ready, differ = prepared("fattree", 1600), []
 
     def watch(progress, state, info):
         one, other = (chain.current.strategy.devices.tolist() for chain, _ in state.chains)
@@ -84,7 +84,7 @@ def test_chains_are_different_ones():
 
     (_, first), (_, second) = run(ready, ready.state, observe=watch).state.chains
     assert first.bit_generator.state != second.bit_generator.state
-    assert sum(differ) > len(differ) / 4  # at times both are at the same good plan
+    assert sum(differ) > len(differ) / 2  # at times both are at the same good plan
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

@@ -7,8 +7,8 @@ from flexnet.network.demand import Demand
 from flexnet.network.kernels.balance import balance
 from flexnet.network.kernels.routes import hops_to_servers
 from flexnet.network.network import Network
-from flexnet.network.topology import adjacency
-from flexnet.network.wiring.shares import Group, sent_by_group
+from flexnet.network.topology import adjacency, by_members
+from flexnet.network.wiring.shares import sent_by_group
 
 __all__ = ["balanced", "link_seconds"]
 
@@ -81,9 +81,7 @@ def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
     n = network.topology.n_server
     along: Floats = demand.model_parallel.ravel().copy()
     on_rings = np.zeros(len(network.bandwidth))
-    cycles: dict[Group, list[Group]] = {}
-    for cycle in network.topology.cycles:
-        cycles.setdefault(tuple(sorted(cycle)), []).append(cycle)
+    cycles = by_members(network.topology.cycles)
     for group, sent in sent_by_group(demand).items():
         rings = () if group in cycles else network.topology.rings_of(group)
         for ring in range(network.ring_ptr[len(group)], network.ring_ptr[len(group)] + len(rings)):

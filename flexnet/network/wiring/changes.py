@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.demand import Demand
-from flexnet.network.packing import both_ways, pack_cycles
+from flexnet.network.packing import both_ways, over, pack_cycles
+from flexnet.network.topology import by_members
 from flexnet.network.wiring.links import add_pair_links, components, join_components, lay, links_of_cycles
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.shares import sent_by_group
@@ -144,11 +145,10 @@ def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> W
     group = _drawn_group(demand, rng)
     if group is None:
         return None
-    members = np.array(group)
-    packed = pack_cycles(wiring.links[np.ix_(members, members)], Random(int(rng.integers(2**32))))
+    packed = pack_cycles(wiring.links[np.ix_(group, group)], Random(int(rng.integers(2**32))))
     if not packed:
         return None
-    own = tuple(tuple(members[list(cycle)].tolist()) for cycle in both_ways(packed))
+    own = over(group, packed)
     before = [cycle for cycle in wiring.cycles if tuple(sorted(cycle)) == group]
     if sorted(map(_normal, own)) == sorted(map(_normal, before)):
         return None
@@ -158,13 +158,10 @@ def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> W
 
 def _groups_over(cycles: Sequence[Cycle], links: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """How many groups have cycles over the links between two servers, int64 (n_server, n_server)."""
-    by_group: dict[Cycle, list[Cycle]] = {}
-    for cycle in cycles:
-        by_group.setdefault(tuple(sorted(cycle)), []).append(cycle)
-    over = np.zeros_like(links)
-    for own in by_group.values():
-        over += links_of_cycles(own, links) > 0
-    return over
+    found = np.zeros_like(links)
+    for own in by_members(cycles).values():
+        found += links_of_cycles(own, links) > 0
+    return found
 
 
 def _drawn_group(demand: Demand, rng: np.random.Generator) -> Cycle | None:

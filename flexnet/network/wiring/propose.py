@@ -24,8 +24,14 @@ CHANGES: dict[str, Callable[[Wiring, Demand, np.random.Generator], Wiring | None
 }
 """Changes of links and cycles by name."""
 
+REROUTES: dict[str, Callable[[Network, Demand, np.random.Generator], Network | None]] = {
+    "reroute": reroute_busiest,
+    "balance": balanced,
+}
+"""Changes of routes alone by name."""
+
 ROUTES = {"reroute": 1.0, "balance": 0.2}
-"""Changes of routes, and their shares."""
+"""Their shares."""
 
 KINDS = dict.fromkeys(CHANGES, 1.0) | {"pack": 0.3} | ROUTES
 """All changes, and their shares."""
@@ -86,8 +92,8 @@ def propose_network(
     wiring = Wiring(base.topology.links, base.topology.cycles)
     for _ in range(TRIES):
         name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
-        if name in ROUTES:
-            found = reroute_busiest(base, demand, rng) if name == "reroute" else balanced(base, demand, rng)
+        if name in REROUTES:
+            found = REROUTES[name](base, demand, rng)
             if found is not None and found is not base:
                 return found
             continue

@@ -41,10 +41,8 @@ def as_cycles(network: Network, groups: tuple[tuple[int, ...], ...]) -> Network:
     has = {tuple(sorted(cycle)) for cycle in topology.cycles}
     found: list[tuple[int, ...]] = []
     for group in groups:
-        size = len(group)
-        if size > 2 and group not in has:
-            rings = topology.rings_of(group)
-            found += [tuple((group[0] + i * sum(ring)) % n for i in range(size)) for ring in rings]
+        if len(group) > 2 and group not in has:
+            found += topology.rings_of(group)
     plain = Topology(topology.name, n, 0, topology.links, {}, None, topology.cycles + tuple(found))
     return connect(plain, network.link_bandwidth, network.latency, (network.route_ptr, network.route))
 
