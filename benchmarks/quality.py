@@ -25,7 +25,6 @@ from unittest import mock
 
 from flexnet.cost.estimate import complete_table
 from flexnet.cost.measurement_file import read_measurement
-from flexnet.network.wiring import wire
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
@@ -82,9 +81,7 @@ STEPS: dict[str, list[tuple[ModuleType, str, object]]] = {
     "networks never changed": [(portfolio, "REWIRED", 0.0)],
     "networks seldom built anew": [(portfolio, "REBUILT", portfolio.LEAST_REBUILT)],
     "routes drawn, not balanced": [(networks, "balanced", lambda network, *_: network)],
-    "rings over their own links": [
-        (where, "more_cycles", lambda topology, _: topology.cycles) for where in (networks, wire)
-    ],
+    "rings over their own links": [(networks, "more_cycles", lambda topology, _: topology.cycles)],
     "no crosses": [(portfolio, "CROSSED", 0.0)],
     "no dives": [(where, "is_dive", lambda _: False) for where in (portfolio, rounds)],
 }

@@ -71,7 +71,7 @@ def other_draw(
     rng = np.random.default_rng(seed)
     network = fixed_network(problem, family, rng)
     follow = cycle_follower(network) if follows_groups(problem, network) else lambda rng, demand: network
-    return Networks(problem, follow, None).of_family(rng, demand) if fitted else follow(rng, demand)
+    return Networks(problem, follow, None).of_family(rng, demand)[0] if fitted else follow(rng, demand)
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
@@ -115,29 +115,26 @@ class Networks:
     rebuild: Rebuild
     degree: int | None
 
-    def built(self, rng: np.random.Generator, demand: Demand) -> Network:
-        """A network for a demand: the family's, or at times one wired for just these groups and pairs."""
+    def built(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """Networks for a demand: the family's, or at times those wired for just these groups and pairs."""
         how = rng.random()
         if self.degree is None or how < FAMILY:
             return self.of_family(rng, demand)
         return self.wired(rng, demand, regular=how < (1 + FAMILY) / 2)
 
-    def of_family(self, rng: np.random.Generator, demand: Demand) -> Network:
-        """The family's network for a demand, in our semantics with cycles and routes that suit it."""
+    def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """The family's network for a demand, in our semantics with routes and rings that suit it (`_fitted`)."""
         network = self.rebuild(rng, demand)
         if network.topology.n_switch or not self.problem.semantics.pack_cycles:
-            return network
-        cycles = more_cycles(network.topology, demand.groups)
-        if cycles is not network.topology.cycles:
-            network = network.with_cycles(cycles)
-        return balanced(network, demand, rng)
+            return [network]
+        return _fitted(rng, network, demand)
 
-    def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> Network:
-        """A network wired for just the groups and pairs of a demand, where links may be any."""
+    def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> list[Network]:
+        """Networks wired for just the groups and pairs of a demand, where links may be any (`_fitted`)."""
         assert self.degree is not None
         topology = wire(demand, self.degree, rng, regular=regular)
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-        return balanced(network, demand, rng)
+        return _fitted(rng, network, demand)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""
@@ -146,3 +143,13 @@ class Networks:
     def changed(self, rng: np.random.Generator, network: Network, demand: Demand) -> Network:
         """A network that differs a little; the same if no change was possible."""
         return propose_network(rng, network, demand, kinds=ROUTES if self.degree is None else None)
+
+
+def _fitted(rng: np.random.Generator, network: Network, demand: Demand) -> list[Network]:
+    """With routes that share the load of a demand: rings over links of their own and, where there are more, over all.
+
+    More rings wait for each other where several groups reduce at once, so that only prices tell which is better.
+    """
+    cycles = more_cycles(network.topology, demand.groups)
+    networks = [network] if cycles is network.topology.cycles else [network.with_cycles(cycles), network]
+    return [balanced(each, demand, rng) for each in networks]

@@ -9,6 +9,7 @@ they have brought, by draws of the one generator: the chain of proposals does no
 take, so one that goes on longer never finds a plan that is worse by the prices it searches with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,13 +24,25 @@ from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
-from flexnet.search.rounds import after_slot, is_dive, pooled, slot_length, temperature, with_entrants
+from flexnet.search.rounds import (
+    after_slot,
+    is_dive,
+    is_fit,
+    pooled,
+    slot_length,
+    temperature,
+    with_entrants,
+    with_start,
+)
 from flexnet.search.state import Info, Schedule, State
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
 
 __all__ = ["Portfolio", "first_slot"]
 
+MOST_HELD = 12  # starts that are priced with reductions that wait, too
+DRAWS = 4  # of networks built for a strategy that is nearly as fast on the first of them as it has to be
+NEAR = 1.1
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
@@ -40,10 +53,12 @@ REBUILDING = 2.5  # times what a proposal takes on the network there is
 UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
+FITTED = 0.6  # the same, while starts are fitted
 CROSSED = 0.06  # of the proposals of strategies take a block from another plan of the pool
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
 START, REWIRE, CROSS = "start", "rewire", "cross"  # what is tried beside moves
+HOLD = "hold"  # the move that changes only what reductions wait for
 GIVEN_UP = 5  # rounds in a row that gain next to nothing, where there is no other limit
 
 
@@ -97,6 +112,8 @@ class Portfolio:
         if schedule.pending:
             return self._price_start(rng, state, schedule)
         if not schedule.entrants:
+            if is_fit(schedule.round) and self._hold < 0 and not self._can_rewire(state.network):
+                schedule = replace(schedule, round=1)
             schedule = with_entrants(rng, schedule)
         if schedule.at == 0:
             entrant = schedule.entrants[schedule.slot]
@@ -106,11 +123,14 @@ class Portfolio:
         limit = current.seconds * (1.0 - temperature(schedule, self.slot) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = built = False
-        if self.networks is not None and self.networks.can_change(current.network) and rng.random() < REWIRED:
-            plan = self._rewired(rng, self.networks, current, limit)
+        if self._can_rewire(current.network) and rng.random() < self._share_rewired(schedule):
+            plan = self._rewired(rng, current, limit)
             rebuilt = plan is not current
         else:
-            if not is_dive(schedule.round) and len(schedule.pool) > 1 and rng.random() < CROSSED:
+            if is_fit(schedule.round):
+                which, tried = self._hold, HOLD
+                strategy = self.moves.moves[which][0].propose(rng, current.strategy)
+            elif not is_dive(schedule.round) and len(schedule.pool) > 1 and rng.random() < CROSSED:
                 other = schedule.pool[int(rng.integers(len(schedule.pool)))]
                 strategy, tried = crossed(rng, self.moves.space.blocks, current.strategy, other.strategy), CROSS
             else:
@@ -148,28 +168,29 @@ class Portfolio:
             elite = self._with(elite, plan)
         schedule = replace(schedule, pool=pool)
         if not schedule.entrants and not schedule.round:  # they are starts
-            schedule = replace(schedule, starts=pool, before=pool[0].seconds)
+            starts = tuple[Candidate, ...]()
+            for plan in sorted((*schedule.starts, *plans), key=_by_time):
+                starts = with_start(starts, plan)
+            schedule = replace(schedule, starts=starts, before=pool[0].seconds)
         return replace(state, best=best, elite=elite, schedule=schedule)
 
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)
-        network, limit = state.network, HOPELESS * state.best.seconds
+        networks, limit = [state.network], HOPELESS * state.best.seconds
         if self.networks is not None:
             demand = self.pricer.demand(strategy)
-            network = self.networks.of_family(rng, demand)
-        plan = self._priced(rng, strategy, network, limit, origin)
-        if self.networks is not None and self.networks.degree is not None:
-            for regular in (False, True):
-                wired = self.networks.wired(rng, demand, regular=regular)
-                own = self._priced(rng, strategy, wired, min(limit, plan.seconds), origin)
-                plan = own if own.seconds < plan.seconds else plan
+            networks = self.networks.of_family(rng, demand)
+            if self.networks.degree is not None:
+                for regular in (False, True):
+                    networks += self.networks.wired(rng, demand, regular=regular)
+        plan = self._fastest(rng, strategy, networks, limit, origin)
         exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
         if exact:
-            schedule = replace(schedule, pool=pooled(schedule.pool, plan), starts=pooled(schedule.starts, plan))
+            schedule = replace(schedule, pool=pooled(schedule.pool, plan), starts=with_start(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
         if not pending and not schedule.held:
-            for start in schedule.starts:
+            for start in schedule.starts[:MOST_HELD]:
                 held = all_held(self.moves.space, [start.strategy])
                 pending += held
                 origins += [start.origin] * len(held)
@@ -215,16 +236,45 @@ class Portfolio:
         degree = self.networks.degree
         if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
             return plan, False, False
-        network = self.networks.built(rng, demand or self.pricer.demand(strategy))
-        own = self._priced(rng, strategy, network, min(limit, plan.seconds), origin)
+        demand, limit = demand or self.pricer.demand(strategy), min(limit, plan.seconds)
+        for _ in range(DRAWS):
+            networks = self.networks.built(rng, demand)
+            own = self._fastest(rng, strategy, networks, NEAR * limit, origin)
+            if own.seconds <= limit or own.seconds > NEAR * limit:
+                break
         return (own, True, True) if own.seconds < plan.seconds else (plan, False, True)
 
-    def _rewired(self, rng: np.random.Generator, networks: Networks, current: Candidate, limit: float) -> Candidate:
+    @property
+    def _hold(self) -> int:
+        """Which move changes what reductions wait for; -1 if there is none."""
+        return next((k for k, (move, _) in enumerate(self.moves.moves) if move.name == HOLD), -1)
+
+    def _can_rewire(self, network: Network) -> bool:
+        return self.networks is not None and self.networks.can_change(network)
+
+    def _share_rewired(self, schedule: Schedule) -> float:
+        """Of the proposals change the network alone."""
+        if not is_fit(schedule.round):
+            return REWIRED
+        return FITTED if self._hold >= 0 else 1.0
+
+    def _rewired(self, rng: np.random.Generator, current: Candidate, limit: float) -> Candidate:
         """The current strategy on a network that differs a little; the current plan if there is none."""
-        network = networks.changed(rng, current.network, self.pricer.demand(current.strategy))
+        assert self.networks is not None
+        network = self.networks.changed(rng, current.network, self.pricer.demand(current.strategy))
         if network is current.network:
             return current
         return self._priced(rng, current.strategy, network, limit, current.origin)
+
+    def _fastest(
+        self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str
+    ) -> Candidate:
+        """The strategy on the network on which it is fastest; the first one, where none is within the limit."""
+        best = self._priced(rng, strategy, networks[0], limit, origin)
+        for network in networks[1:]:
+            plan = self._priced(rng, strategy, network, min(limit, best.seconds), origin)
+            best = plan if plan.seconds < best.seconds else best
+        return best
 
     def _priced(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str

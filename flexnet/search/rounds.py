@@ -1,10 +1,12 @@
 """The rounds of a portfolio: what enters, how long and how hot each of its slots is, and what goes on.
 
-Rounds take turns.  A round of elimination anneals from the best plan and three others of the pool, each for a while;
-the better two of the four for twice as long, colder; and the best for twelve times as long, down to a temperature that
-is as good as descent.  What is ahead after a while is not always what ends up ahead, though, and what begins with the
-best plan stays near it: so every second round is made of dives, each from a start and all the way down, which take
-nothing from each other's plans.  What comes out joins the pool.
+The first round fits starts: only their networks change, and what reductions wait for.  How fast a start is before that
+says little: the best strategy may look a third slower than others whose networks happen to suit them.  Then rounds take
+turns.  A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two
+of the four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as
+descent.  What is ahead after a while is not always what ends up ahead, though, and what begins with the best plan stays
+near it: so every second round is made of dives, each from a start and all the way down, which take nothing from each
+other's plans.  What comes out joins the pool.
 """
 
 from dataclasses import replace
@@ -21,16 +23,21 @@ __all__ = [
     "after_slot",
     "akin",
     "is_dive",
+    "is_fit",
     "pooled",
     "slot_length",
     "stages_of",
     "temperature",
     "with_entrants",
+    "with_start",
 ]
 
-STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
-DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round
+FITS = ((12, 2, 0.01, 0.0003),)  # slots, length, temperature from, to; of the first round
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # the same, of rounds of elimination
+DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round from then on
 POOL = 12
+OF_A_KIND = 6  # starts
+WORTH_A_DIVE = 1.5  # a start may take so many times the fastest one
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round of elimination
@@ -43,7 +50,12 @@ MOST_ROUNDS = 10**9  # no search comes to so many
 
 def is_dive(round_: int) -> bool:
     """Whether a round is made of dives."""
-    return round_ % 2 == 1
+    return round_ > 0 and round_ % 2 == 0
+
+
+def is_fit(round_: int) -> bool:
+    """Whether a round fits starts."""
+    return round_ == 0
 
 
 def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
@@ -51,7 +63,7 @@ def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
 
     Each has a number of slots, their length in first slots, and the temperatures they begin and end with.
     """
-    return DIVES if is_dive(round_) else STAGES
+    return FITS if is_fit(round_) else DIVES if is_dive(round_) else STAGES
 
 
 def slot_length(schedule: Schedule, first_slot: int) -> int:
@@ -66,18 +78,16 @@ def temperature(schedule: Schedule, first_slot: int) -> float:
     The more rounds have gained nothing, the hotter eliminations begin.
     """
     _, _, hot, cold = stages_of(schedule.round)[schedule.stage]
-    if not is_dive(schedule.round):
+    if not is_fit(schedule.round) and not is_dive(schedule.round):
         hot *= 2.0 ** min(schedule.stale // 2, MOST_REHEATING)
     return float(hot * (cold / hot) ** (schedule.at / slot_length(schedule, first_slot)))
 
 
 def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
-    """Begin a round: with the best plan and others of the pool, the faster the likelier, or with any of the starts."""
+    """Begin a round: with the best and others of the pool, the faster the likelier, or with starts of all kinds."""
     n = stages_of(schedule.round)[0][0]
-    if is_dive(schedule.round):
-        starts = schedule.starts
-        order = rng.permutation(len(starts))
-        return replace(schedule, entrants=tuple(starts[i] for i in np.resize(order, n).tolist()))
+    if is_fit(schedule.round) or is_dive(schedule.round):
+        return replace(schedule, entrants=_of_all_kinds(rng, schedule.starts, n, again=is_dive(schedule.round)))
     pool = schedule.pool
     weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
     weights[0] = np.inf  # is there for sure
@@ -94,9 +104,11 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
         return schedule
     ranked = tuple(sorted(results, key=_seconds))
     pool, stages = schedule.pool, stages_of(schedule.round)
+    starts = schedule.starts
     for plan in results:
         pool = pooled(pool, plan)
-    schedule = replace(schedule, pool=pool, slot=0, results=(), stage=schedule.stage + 1)
+        starts = with_start(starts, plan) if is_fit(schedule.round) else starts
+    schedule = replace(schedule, pool=pool, starts=starts, slot=0, results=(), stage=schedule.stage + 1)
     if schedule.stage < len(stages):
         return replace(schedule, entrants=ranked[: stages[schedule.stage][0]])
     gained = best.seconds < schedule.before * (1 - GAIN)
@@ -112,13 +124,42 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
 
 def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
     """The pool with another plan; of plans that take as long, to a millionth, or are akin, the fastest stays."""
-    if not np.isfinite(plan.seconds) or any(as_fast(one, plan) for one in pool):
-        return pool
-    near = [one for one in pool if akin(one, plan)]
+    return _distinct(pool, plan)[:POOL]
+
+
+def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+    """Starts with another one, as `pooled`, but as many of every origin.
+
+    The fastest starts may all be of one kind, and lead to the same place.
+    """
+    starts = _distinct(starts, plan)
+    same = [one for one in starts if one.origin == plan.origin]
+    return tuple(one for one in starts if not any(one is other for other in same[OF_A_KIND:]))
+
+
+def _of_all_kinds(
+    rng: np.random.Generator, starts: tuple[Candidate, ...], n: int, *, again: bool
+) -> tuple[Candidate, ...]:
+    """Some starts, every origin in its turn; where there are fewer, some come again or not."""
+    by_origin: dict[str, list[Candidate]] = {}
+    for i in rng.permutation(len(starts)).tolist():
+        if starts[i].seconds <= WORTH_A_DIVE * starts[0].seconds:
+            by_origin.setdefault(starts[i].origin, []).append(starts[i])
+    kinds = sorted(by_origin)
+    kinds = [kinds[i] for i in rng.permutation(len(kinds)).tolist()]
+    most = max(map(len, by_origin.values()))
+    in_turn = [by_origin[kind][k] for k in range(most) for kind in kinds if k < len(by_origin[kind])]
+    return tuple(in_turn[i % len(in_turn)] for i in range(n if again else min(n, len(in_turn))))
+
+
+def _distinct(plans: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+    if not np.isfinite(plan.seconds) or any(as_fast(one, plan) for one in plans):
+        return plans
+    near = [one for one in plans if akin(one, plan)]
     if any(one.seconds <= plan.seconds for one in near):
-        return pool
-    kept = [one for one in pool if not any(one is other for other in near)]
-    return tuple(sorted((*kept, plan), key=_seconds))[:POOL]
+        return plans
+    kept = [one for one in plans if not any(one is other for other in near)]
+    return tuple(sorted((*kept, plan), key=_seconds))
 
 
 def akin(one: Candidate, other: Candidate) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.cycles import cycles_for, more_cycles
+from flexnet.network.cycles import cycles_for
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways
 from flexnet.network.topology import Topology
@@ -48,8 +48,7 @@ def wire(
     -------
     Topology
         Connected, no server with more links than ``degree``, with both ways of every ring as cycles; groups that got
-        none have cycles along the links of others.  Unless ``rings`` are given, groups for which all links between
-        their members hold more cycles have those.
+        none have cycles along the links of others (`flexnet.network.cycles.more_cycles` has them share links).
 
     Raises
     ------
@@ -76,8 +75,7 @@ def wire(
         shares = best_shares(demand, degree, reserved) if rings is None else dict(rings)
         found = _laid(shares, both, degree, rng, regular=regular)
         if found is not None:
-            topology = _with_other_cycles(Topology("wired", n, 0, *found), demand, rng)
-            return replace(topology, cycles=more_cycles(topology, demand.groups)) if rings is None else topology
+            return _with_other_cycles(Topology("wired", n, 0, *found), demand, rng)
         if rings is not None:
             break
     raise FlexNetError(f"the rings that are asked for leave too few of {degree} interfaces to connect {n} servers")
