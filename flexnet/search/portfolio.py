@@ -41,8 +41,6 @@ from flexnet.simulate.priced_links import flow_hops
 __all__ = ["Portfolio", "first_slot"]
 
 MOST_HELD = 12  # starts that are priced with reductions that wait, too
-DRAWS = 4  # of networks built for a strategy that is nearly as fast on the first of them as it has to be
-NEAR = 1.1
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
@@ -113,7 +111,7 @@ class Portfolio:
             return self._price_start(rng, state, schedule)
         if not schedule.entrants:
             if is_fit(schedule.round) and self._hold < 0 and not self._can_rewire(state.network):
-                schedule = replace(schedule, round=1)
+                schedule = replace(schedule, round=schedule.round + 1)
             schedule = with_entrants(rng, schedule)
         if schedule.at == 0:
             entrant = schedule.entrants[schedule.slot]
@@ -236,12 +234,8 @@ class Portfolio:
         degree = self.networks.degree
         if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
             return plan, False, False
-        demand, limit = demand or self.pricer.demand(strategy), min(limit, plan.seconds)
-        for _ in range(DRAWS):
-            networks = self.networks.built(rng, demand)
-            own = self._fastest(rng, strategy, networks, NEAR * limit, origin)
-            if own.seconds <= limit or own.seconds > NEAR * limit:
-                break
+        networks = self.networks.built(rng, demand or self.pricer.demand(strategy))
+        own = self._fastest(rng, strategy, networks, min(limit, plan.seconds), origin)
         return (own, True, True) if own.seconds < plan.seconds else (plan, False, True)
 
     @property

@@ -1,12 +1,12 @@
 """The rounds of a portfolio: what enters, how long and how hot each of its slots is, and what goes on.
 
-The first round fits starts: only their networks change, and what reductions wait for.  How fast a start is before that
-says little: the best strategy may look a third slower than others whose networks happen to suit them.  Then rounds take
-turns.  A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two
-of the four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as
-descent.  What is ahead after a while is not always what ends up ahead, though, and what begins with the best plan stays
-near it: so every second round is made of dives, each from a start and all the way down, which take nothing from each
-other's plans.  What comes out joins the pool.
+A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
+four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
+Then one round fits starts: only their networks change, and what reductions wait for.  How fast a start is before that
+says little: the best strategy may look a third slower than others whose networks happen to suit them.  From then on
+rounds take turns.  What is ahead after a while is not always what ends up ahead, and what begins with the best plan
+stays near it: so after every elimination come dives, each from a start and all the way down, which take nothing from
+each other's plans.  What comes out joins the pool.
 """
 
 from dataclasses import replace
@@ -32,9 +32,10 @@ __all__ = [
     "with_start",
 ]
 
-FITS = ((12, 2, 0.01, 0.0003),)  # slots, length, temperature from, to; of the first round
-STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # the same, of rounds of elimination
-DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round from then on
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
+FIT = 1  # which round that is
+FITS = ((12, 2, 0.01, 0.0003),)  # the same, of the round of fits
+DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round after it
 POOL = 12
 OF_A_KIND = 6  # starts
 WORTH_A_DIVE = 1.5  # a start may take so many times the fastest one
@@ -50,12 +51,12 @@ MOST_ROUNDS = 10**9  # no search comes to so many
 
 def is_dive(round_: int) -> bool:
     """Whether a round is made of dives."""
-    return round_ > 0 and round_ % 2 == 0
+    return round_ > FIT and round_ % 2 == 1
 
 
 def is_fit(round_: int) -> bool:
     """Whether a round fits starts."""
-    return round_ == 0
+    return round_ == FIT
 
 
 def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
@@ -118,7 +119,7 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
         entrants=(),
         round=schedule.round + 1,
         before=best.seconds,
-        stale=0 if gained else schedule.stale + 1,
+        stale=0 if gained or is_fit(schedule.round) else schedule.stale + 1,
     )
 
 

@@ -30,7 +30,7 @@ from flexnet.search.portfolio import GIVEN_UP, Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.prepared import Prepared
 from flexnet.search.pricing import Pricer
-from flexnet.search.rounds import GAIN, POOL, akin
+from flexnet.search.rounds import GAIN, OF_A_KIND, POOL, WORTH_A_DIVE, akin, with_start
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
 
@@ -190,7 +190,7 @@ def test_of_every_slot_the_best_goes_on(short_rounds):
     assert stages > 6
 
 
-def test_rounds_begin_with_the_best_and_with_any_starts_in_turn(short_rounds):
+def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
     ready = prepared("fattree")
     state, seen = ready.state, set()
     for _ in range(3000):
@@ -199,15 +199,64 @@ def test_rounds_begin_with_the_best_and_with_any_starts_in_turn(short_rounds):
         entrants = state.schedule.entrants
         if before.pending or before.entrants:
             continue
-        dive = before.round % 2 == 1
-        pool = before.starts if dive else before.pool
-        n_slot = 6 if dive else min(4, len(pool))
+        fit, dive = before.round == 1, before.round > 1 and before.round % 2 == 1
+        worth = [one for one in before.starts if one.seconds <= WORTH_A_DIVE * before.starts[0].seconds]
+        pool = worth if fit or dive else before.pool
+        n_slot = min(12, len(pool)) if fit else 6 if dive else min(4, len(pool))
         assert len(entrants) == n_slot
         assert all(any(one is plan for plan in pool) for one in entrants)
         assert len({id(one) for one in entrants}) == min(n_slot, len(pool))
-        assert dive or entrants[0] is pool[0]
-        seen.add(dive)
-    assert seen == {True, False}
+        if fit or dive:
+            first = entrants[: len({plan.origin for plan in pool})]
+            assert len({plan.origin for plan in first}) == min(len(first), n_slot)
+        else:
+            assert entrants[0] is pool[0]
+        seen.add((fit, dive))
+    assert seen == {(True, False), (False, True), (False, False)}
+
+
+def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
+    """What they found are starts to dive from, and plans of the pool."""
+    ready = prepared("topoopt")
+    state = ready.state
+    while state.schedule.round < 1:
+        state, _ = ready.search.step(ready.rng, state)
+    rewired, tried, faster, found = 0, set(), 0, []
+    while state.schedule.round == 1:
+        slot, (state, info) = state.schedule.slot, ready.search.step(ready.rng, state)
+        tried.add(info.tried)
+        if state.schedule.at == 0:
+            continue
+        entrant, now = state.schedule.entrants[slot], state.current
+        found.append(state.schedule.slot_best)
+        assert np.array_equal(now.strategy.choice, entrant.strategy.choice)
+        assert np.array_equal(now.strategy.devices, entrant.strategy.devices)
+        rewired += now.network is not entrant.network
+        faster += found[-1].seconds < entrant.seconds
+    assert rewired
+    assert tried == {"rewire", "hold"}
+    assert faster
+    assert any(plan is one for plan in state.schedule.starts for one in found)
+
+
+def test_where_nothing_can_be_fitted_an_elimination_comes_next(short_rounds):
+    ready = prepared("fattree", moves={"recut": 1.0})
+    state, rounds = ready.state, set()
+    for _ in range(300):
+        state, _ = ready.search.step(ready.rng, state)
+        rounds.add((state.schedule.round, bool(state.schedule.entrants)))
+    assert (1, True) not in rounds
+    assert (2, True) in rounds
+
+
+def test_of_every_origin_as_many_starts_are_kept():
+    ready = prepared("fattree")
+    first = ready.state.best
+    starts = ()
+    for k in range(20):
+        plan = first._replace(seconds=1.0 + 0.1 * k, origin="groups" if k < 15 else "stages")
+        starts = with_start(starts, plan)
+    assert [plan.origin for plan in starts] == ["groups"] * OF_A_KIND + ["stages"] * 5
 
 
 def test_a_block_is_crossed_as_it_is_in_the_other_plan():
@@ -354,7 +403,7 @@ def test_no_network_is_faster_than_the_floor(seed):
         network = networks.rebuild(rng, demand)
         for _ in range(3):
             assert floor <= pricer.price(rng, strategy, network).seconds * (1 + 1e-9)
-            network = networks.built(rng, demand)
+            network = networks.built(rng, demand)[0]
         exact = pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds
         assert floor <= exact * (1 + 1e-7)  # files have times in float32
 
