@@ -83,6 +83,8 @@ STEPS: dict[str, list[tuple[ModuleType, str, object]]] = {
     "routes drawn, not balanced": [(networks, "balanced", lambda network, *_: network)],
     "rings over their own links": [(networks, "more_cycles", lambda topology, _: topology.cycles)],
     "no crosses": [(portfolio, "CROSSED", 0.0)],
+    "no fits": [(where, "is_fit", lambda _: False) for where in (portfolio, rounds)],
+    "heavy operators not cut anew": [(portfolio, "heavy_recuts", lambda *_: [])],
     "no dives": [(where, "is_dive", lambda _: False) for where in (portfolio, rounds)],
 }
 """Parts of the search that no setting leaves out: where each is, and what stands there instead."""

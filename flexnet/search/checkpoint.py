@@ -21,7 +21,7 @@ __all__ = ["checkpoint_json", "restore"]
 VERSION = 8
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
-_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held")
+_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut")
 
 
 def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
@@ -146,6 +146,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         at=counts["at"],
         stale=counts["stale"],
         held=counts["held"],
+        recut=counts["recut"],
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),

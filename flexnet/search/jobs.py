@@ -132,7 +132,8 @@ def _begin(ready: Prepared, state: State, n: int) -> tuple[tuple[State, np.rando
 def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:
     """How many proposals every chain makes next, all together no more than are left; its starts first, and no more."""
     left = total - sum(chain.iteration for chain, _ in chains)
-    pending = [len(chain.schedule.pending) if chain.schedule is not None else 0 for chain, _ in chains]
+    schedules = [chain.schedule for chain, _ in chains]
+    pending = [len(schedule.pending) if schedule is not None and not schedule.round else 0 for schedule in schedules]
     most = []
     for i in range(len(chains)):
         share = -(-left // (len(chains) - i)) if left < float("inf") else float("inf")

@@ -1,31 +1,32 @@
 """A portfolio of starts, annealed in rounds: `Portfolio.init` and `Portfolio.step`, both pure.
 
 First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
-is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`).  A proposal is a move, a
-change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by which
-what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they suit
-iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
+is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`), and before some of them
+more starts: the best plan with a heavy operator cut in another way (`flexnet.search.moves.heavy`).  A proposal is a
+move, a change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by
+which what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they
+suit iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
 they have brought, by draws of the one generator: the chain of proposals does not depend on how long the search may
 take, so one that goes on longer never finds a plan that is worse by the prices it searches with.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.crossing import crossed
+from flexnet.search.moves.heavy import heavy_recuts
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.mix import MoveMix
-from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 from flexnet.search.rounds import (
+    RECUT,
     after_slot,
+    fits,
     is_dive,
     is_fit,
     pooled,
@@ -35,15 +36,19 @@ from flexnet.search.rounds import (
     with_start,
 )
 from flexnet.search.state import Info, Schedule, State
+from flexnet.search.trials import Trials
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
 
 __all__ = ["Portfolio", "first_slot"]
 
+RECUTS = 2  # first slots, in proposals: other cuts of heavy operators that are priced before a round of fits
 MOST_HELD = 12  # starts that are priced with reductions that wait, too
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
+WORTH_A_FIT = 1.5  # a recut may take so many times the best plan, on networks built for it
+WALL = 1.05  # a recut that takes so many times as long on the best plan's network needs another one
 HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
@@ -67,17 +72,19 @@ class Portfolio:
     Parameters
     ----------
     moves : MoveMix
-    pricer : Pricer
-    networks : Networks or None
-        Builds and changes networks; None if the network is given and stays.
+    trials : Trials
     slot : int
         Proposals of the first slot of the first round (`first_slot`).
     """
 
     moves: MoveMix
-    pricer: Pricer
-    networks: Networks | None
+    trials: Trials
     slot: int
+
+    @property
+    def pricer(self) -> Pricer:
+        """What proposals are priced by."""
+        return self.trials.pricer
 
     def init(
         self,
@@ -92,7 +99,7 @@ class Portfolio:
         ``origins`` says what kind of start all of them are, the first one's first.
         """
         name, *rest = origins or ("",) * (1 + len(others))
-        first = self._priced(rng, strategy, network, np.inf, name)
+        first = self.trials.priced(rng, strategy, network, np.inf, name)
         elite = self._with((), first)
         credit = (1.0,) * len(self.moves.moves)
         gains = (UNTRIED, UNTRIED)
@@ -110,8 +117,10 @@ class Portfolio:
         if schedule.pending:
             return self._price_start(rng, state, schedule)
         if not schedule.entrants:
-            if is_fit(schedule.round) and self._hold < 0 and not self._can_rewire(state.network):
-                schedule = replace(schedule, round=schedule.round + 1)
+            if is_fit(schedule.round):
+                schedule = self._before_fits(rng, state, schedule)
+            if schedule.pending:
+                return self._price_start(rng, state, schedule)
             schedule = with_entrants(rng, schedule)
         if schedule.at == 0:
             entrant = schedule.entrants[schedule.slot]
@@ -121,8 +130,8 @@ class Portfolio:
         limit = current.seconds * (1.0 - temperature(schedule, self.slot) * float(np.log(1.0 - rng.random())))
         which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = built = False
-        if self._can_rewire(current.network) and rng.random() < self._share_rewired(schedule):
-            plan = self._rewired(rng, current, limit)
+        if self.trials.can_rewire(current.network) and rng.random() < self._share_rewired(schedule):
+            plan = self.trials.rewired(rng, current, limit)
             rebuilt = plan is not current
         else:
             if is_fit(schedule.round):
@@ -172,33 +181,54 @@ class Portfolio:
             schedule = replace(schedule, starts=starts, before=pool[0].seconds)
         return replace(state, best=best, elite=elite, schedule=schedule)
 
+    def _before_fits(self, rng: np.random.Generator, state: State, schedule: Schedule) -> Schedule:
+        """Other cuts of the best plan's heavy operators join the starts that are fitted; on to dives if there are none.
+
+        Such cuts need other networks; where these stay, the first round of fits is about what reductions wait for.
+        """
+        if schedule.recut < schedule.round and self.trials.can_rewire(state.network):
+            recuts = heavy_recuts(self.moves.space, state.best.strategy)
+            recuts = [recuts[i] for i in rng.permutation(len(recuts)).tolist()[: RECUTS * self.slot]]
+            starts = tuple(start for start in schedule.starts if start.origin != RECUT) or schedule.starts[:1]
+            schedule = replace(schedule, starts=starts, pending=tuple(recuts), origins=(RECUT,) * len(recuts))
+            schedule = replace(schedule, recut=schedule.round)
+        can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
+        if schedule.pending or (can_fit and any(fits(schedule))):
+            return schedule
+        return replace(schedule, round=schedule.round + 2)
+
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)
-        networks, limit = [state.network], HOPELESS * state.best.seconds
-        if self.networks is not None:
-            demand = self.pricer.demand(strategy)
-            networks = self.networks.of_family(rng, demand)
-            if self.networks.degree is not None:
-                for regular in (False, True):
-                    networks += self.networks.wired(rng, demand, regular=regular)
-        plan = self._fastest(rng, strategy, networks, limit, origin)
-        exact, improved = plan.seconds <= limit, plan.seconds < state.best.seconds
+        recut = origin == RECUT
+        best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
+        plan = best
+        if not recut or self.trials.can_win(strategy, best.seconds):
+            plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
+        exact, improved = plan is not best and plan.seconds <= limit, plan.seconds < best.seconds
         if exact:
-            schedule = replace(schedule, pool=pooled(schedule.pool, plan), starts=with_start(schedule.starts, plan))
             state = replace(state, elite=self._with(state.elite, plan))
+            if not recut or self._is_walled(rng, plan, best):
+                schedule = replace(schedule, starts=with_start(schedule.starts, plan))
+            if not recut or improved:
+                schedule = replace(schedule, pool=pooled(schedule.pool, plan))
         if not pending and not schedule.held:
             for start in schedule.starts[:MOST_HELD]:
                 held = all_held(self.moves.space, [start.strategy])
                 pending += held
                 origins += [start.origin] * len(held)
             schedule = replace(schedule, held=1)
-        schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins), before=schedule.pool[0].seconds)
-        best = plan if improved else state.best
-        state = replace(state, iteration=state.iteration + 1, best=best, schedule=schedule)
-        return state, Info(
-            plan.seconds, exact, False, improved, self.networks is not None, START, ((origin, plan.seconds),)
-        )
+        schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins))
+        if not recut:
+            schedule = replace(schedule, before=schedule.pool[0].seconds)
+        state = replace(state, iteration=state.iteration + 1, best=plan if improved else best, schedule=schedule)
+        rebuilt, starts = self.trials.networks is not None, () if recut else ((origin, plan.seconds),)
+        return state, Info(plan.seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
+
+    def _is_walled(self, rng: np.random.Generator, plan: Candidate, best: Candidate) -> bool:
+        """Whether the network of the best plan does not suit a plan, so that small changes do not lead there."""
+        limit = WALL * plan.seconds
+        return self.trials.here(rng, plan.strategy, best.network, limit, plan.origin).seconds > limit
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
@@ -221,21 +251,15 @@ class Portfolio:
         tuple of Candidate, bool, bool
             The plan, whether it is on a network built for it, and whether one was built.
         """
-        demand, network, origin = None, current.network, current.origin
         if same_strategy(strategy, current.strategy):
             plan = current
         else:
-            if self.networks is not None and network.topology.cycles:
-                demand = self.pricer.demand(strategy)
-                network = add_cycles(network, demand.groups, rng)
-            plan = self._priced(rng, strategy, network, limit, origin)
-        if self.networks is None or rng.random() >= share_rebuilt:
+            plan = self.trials.here(rng, strategy, current.network, limit, current.origin)
+        if self.trials.networks is None or rng.random() >= share_rebuilt:
             return plan, False, False
-        degree = self.networks.degree
-        if degree is not None and plan.seconds > limit and self.pricer.floor(strategy, degree) > limit:
+        if plan.seconds > limit and not self.trials.can_win(strategy, limit):
             return plan, False, False
-        networks = self.networks.built(rng, demand or self.pricer.demand(strategy))
-        own = self._fastest(rng, strategy, networks, min(limit, plan.seconds), origin)
+        own = self.trials.on_built(rng, strategy, min(limit, plan.seconds), current.origin)
         return (own, True, True) if own.seconds < plan.seconds else (plan, False, True)
 
     @property
@@ -243,39 +267,11 @@ class Portfolio:
         """Which move changes what reductions wait for; -1 if there is none."""
         return next((k for k, (move, _) in enumerate(self.moves.moves) if move.name == HOLD), -1)
 
-    def _can_rewire(self, network: Network) -> bool:
-        return self.networks is not None and self.networks.can_change(network)
-
     def _share_rewired(self, schedule: Schedule) -> float:
         """Of the proposals change the network alone."""
         if not is_fit(schedule.round):
             return REWIRED
         return FITTED if self._hold >= 0 else 1.0
-
-    def _rewired(self, rng: np.random.Generator, current: Candidate, limit: float) -> Candidate:
-        """The current strategy on a network that differs a little; the current plan if there is none."""
-        assert self.networks is not None
-        network = self.networks.changed(rng, current.network, self.pricer.demand(current.strategy))
-        if network is current.network:
-            return current
-        return self._priced(rng, current.strategy, network, limit, current.origin)
-
-    def _fastest(
-        self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str
-    ) -> Candidate:
-        """The strategy on the network on which it is fastest; the first one, where none is within the limit."""
-        best = self._priced(rng, strategy, networks[0], limit, origin)
-        for network in networks[1:]:
-            plan = self._priced(rng, strategy, network, min(limit, best.seconds), origin)
-            best = plan if plan.seconds < best.seconds else best
-        return best
-
-    def _priced(
-        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
-    ) -> Candidate:
-        """The strategy on a network, with its time or some time above the limit."""
-        price = self.pricer.price(rng, strategy, network, limit)
-        return Candidate(strategy, network, price.seconds, price.directions, origin)
 
     def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
         """The elite after a plan was priced; none where prices need no second look."""

@@ -32,6 +32,7 @@ from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
+from flexnet.search.trials import Trials
 from flexnet.simulate.protocol import PROTOCOLS
 
 __all__ = ["prepare"]
@@ -162,7 +163,7 @@ class _Layout:
         pricer.set_resolution(first, network)
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
-        search = Portfolio(mix, pricer, networks, first_slot(pricer.tasks(first), network))
+        search = Portfolio(mix, Trials(pricer, networks), first_slot(pricer.tasks(first), network))
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
         state = search.init(rng, first, network, tuple(fitting), origins)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)

@@ -2,11 +2,13 @@
 
 A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
 four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
-Then one round fits starts: only their networks change, and what reductions wait for.  How fast a start is before that
-says little: the best strategy may look a third slower than others whose networks happen to suit them.  From then on
-rounds take turns.  What is ahead after a while is not always what ends up ahead, and what begins with the best plan
-stays near it: so after every elimination come dives, each from a start and all the way down, which take nothing from
-each other's plans.  What comes out joins the pool.
+Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that says little:
+the best strategy may look a third slower than others whose networks happen to suit them.  The first such round fits
+starts of all kinds, and every one recuts: the best plan with one of its heaviest operators cut in another way, on a
+network built for it.  On the best plan's network such a cut may take twice as long, and neither it nor the network
+would be changed first.  From then on rounds take turns.  What is ahead after a while is not always what ends up ahead,
+and what begins with the best plan stays near it: so after eliminations come fits and dives by turns, dives each from a
+start and all the way down, which take nothing from each other's plans.  What comes out joins the pool.
 """
 
 from dataclasses import replace
@@ -22,6 +24,7 @@ __all__ = [
     "POOL",
     "after_slot",
     "akin",
+    "fits",
     "is_dive",
     "is_fit",
     "pooled",
@@ -33,9 +36,11 @@ __all__ = [
 ]
 
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
-FIT = 1  # which round that is
-FITS = ((12, 2, 0.01, 0.0003),)  # the same, of the round of fits
-DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of every second round after it
+TURN = 4  # rounds: elimination, fits, elimination, dives
+FIT, DIVE = 1, 3  # which of these they are
+RECUT = "heavy-recut"  # origin of starts that are the best plan with a heavy operator cut in another way
+FITS = ((12, 2, 0.01, 0.0003),)  # the same, of rounds of fits
+DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of a round of dives
 POOL = 12
 OF_A_KIND = 6  # starts
 WORTH_A_DIVE = 1.5  # a start may take so many times the fastest one
@@ -51,12 +56,12 @@ MOST_ROUNDS = 10**9  # no search comes to so many
 
 def is_dive(round_: int) -> bool:
     """Whether a round is made of dives."""
-    return round_ > FIT and round_ % 2 == 1
+    return round_ % TURN == DIVE
 
 
 def is_fit(round_: int) -> bool:
-    """Whether a round fits starts."""
-    return round_ == FIT
+    """Whether a round fits networks to starts."""
+    return round_ % TURN == FIT
 
 
 def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
@@ -87,13 +92,23 @@ def temperature(schedule: Schedule, first_slot: int) -> float:
 def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
     """Begin a round: with the best and others of the pool, the faster the likelier, or with starts of all kinds."""
     n = stages_of(schedule.round)[0][0]
-    if is_fit(schedule.round) or is_dive(schedule.round):
-        return replace(schedule, entrants=_of_all_kinds(rng, schedule.starts, n, again=is_dive(schedule.round)))
+    if is_dive(schedule.round):
+        return replace(schedule, entrants=_of_all_kinds(rng, schedule.starts, n, again=True))
+    if is_fit(schedule.round):
+        starts, recuts = fits(schedule)
+        entrants = _of_all_kinds(rng, starts, n, again=False) if starts else ()
+        return replace(schedule, entrants=entrants + recuts)
     pool = schedule.pool
     weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
     weights[0] = np.inf  # is there for sure
     order = np.argsort(rng.exponential(size=len(pool)) / weights)
     return replace(schedule, entrants=tuple(pool[i] for i in sorted(order[:n].tolist())))
+
+
+def fits(schedule: Schedule) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
+    """What a round of fits is about: the starts, if it is the first one, and the fastest recuts."""
+    starts = tuple(start for start in schedule.starts if schedule.round == FIT and start.origin != RECUT)
+    return starts, tuple(start for start in schedule.starts if start.origin == RECUT)
 
 
 def after_slot(schedule: Schedule, best: Candidate) -> Schedule:

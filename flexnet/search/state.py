@@ -39,6 +39,8 @@ class Schedule:
         Seconds of the best plan when this round began.
     stale : int
         Rounds in a row that gained next to nothing.
+    recut : int
+        The last round of fits that other cuts of heavy operators were priced for.
     credit : tuple of float
         What every move has brought lately.
     gains : (float, float)
@@ -58,6 +60,7 @@ class Schedule:
     before: float = np.inf
     stale: int = 0
     held: int = 0
+    recut: int = 0
     credit: tuple[float, ...] = ()
     gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()

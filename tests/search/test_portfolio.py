@@ -30,7 +30,7 @@ from flexnet.search.portfolio import GIVEN_UP, Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.prepared import Prepared
 from flexnet.search.pricing import Pricer
-from flexnet.search.rounds import GAIN, OF_A_KIND, POOL, WORTH_A_DIVE, akin, with_start
+from flexnet.search.rounds import GAIN, OF_A_KIND, POOL, RECUT, WORTH_A_DIVE, akin, is_fit, with_start
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
 
@@ -52,6 +52,12 @@ def annealed(ready: Prepared, n: int) -> list[tuple[object, ...]]:
     told: list[tuple[object, ...]] = []
     drive(ready.search, ready.rng, ready.state, n - 1, observe=lambda p, state, info: told.append((*info, p.best)))
     return told
+
+
+def wired() -> Prepared:
+    """A search on so many servers and links that networks matter."""
+    problem = problem_of(tower(), Cluster(8, link_bandwidth=2e6, latency=1e-6, degree=4))
+    return prepare(problem, Settings("topoopt", seed=5))
 
 
 @pytest.fixture
@@ -217,9 +223,9 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
 
 def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     """What they found are starts to dive from, and plans of the pool."""
-    ready = prepared("topoopt")
+    ready = wired()
     state = ready.state
-    while state.schedule.round < 1:
+    while state.schedule.round < 1 or not state.schedule.entrants:
         state, _ = ready.search.step(ready.rng, state)
     rewired, tried, faster, found = 0, set(), 0, []
     while state.schedule.round == 1:
@@ -239,14 +245,41 @@ def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     assert any(plan is one for plan in state.schedule.starts for one in found)
 
 
-def test_where_nothing_can_be_fitted_an_elimination_comes_next(short_rounds):
+def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
+    """Of the best plan's, on networks built for them; those that its network does not suit are fitted."""
+    ready = wired()
+    state, fitted, rounds = ready.state, 0, set()
+    for _ in range(2500):
+        before = state
+        state, info = ready.search.step(ready.rng, state)
+        schedule = state.schedule
+        if info.tried != RECUT:
+            if schedule.at == 1 and schedule.slot == 0 and is_fit(schedule.round):
+                recuts = [plan for plan in schedule.entrants if plan.origin == RECUT]
+                assert schedule.round == 1 or len(recuts) == len(schedule.entrants)
+                fitted += len(recuts)
+            continue
+        assert is_fit(schedule.round)
+        rounds.add(schedule.round)
+        assert sum(plan.origin == RECUT for plan in schedule.starts) <= OF_A_KIND
+        for plan in schedule.starts:
+            if plan.origin == RECUT and not any(plan is one for one in before.schedule.starts):
+                here = ready.search.trials.here(
+                    np.random.default_rng(0), plan.strategy, before.best.network, np.inf, ""
+                )
+                assert here.seconds > plan.seconds
+    assert rounds >= {1, 5}
+    assert fitted
+
+
+def test_where_nothing_can_be_fitted_dives_come_next(short_rounds):
     ready = prepared("fattree", moves={"recut": 1.0})
     state, rounds = ready.state, set()
     for _ in range(300):
         state, _ = ready.search.step(ready.rng, state)
         rounds.add((state.schedule.round, bool(state.schedule.entrants)))
-    assert (1, True) not in rounds
-    assert (2, True) in rounds
+    assert not {(1, True), (2, True), (5, True)} & rounds
+    assert (3, True) in rounds
 
 
 def test_of_every_origin_as_many_starts_are_kept():

@@ -1,0 +1,96 @@
+"""Strategies priced on networks: the one there is, those that are built for them, and ones that differ a little."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexnet.network.cycles import add_cycles
+from flexnet.network.demand import Demand
+from flexnet.network.network import Network
+from flexnet.plan.strategy import Strategy
+from flexnet.search.candidates import Candidate
+from flexnet.search.networks import Networks
+from flexnet.search.pricing import Pricer
+
+__all__ = ["Trials"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Prices strategies on networks that suit them.
+
+    What takes longer than a ``limit`` in seconds has some time above it.  Every plan says of which start it descends.
+
+    Parameters
+    ----------
+    pricer : Pricer
+    networks : Networks or None
+        Builds and changes networks; None if the network is given and stays.
+    """
+
+    pricer: Pricer
+    networks: Networks | None
+
+    def priced(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
+    ) -> Candidate:
+        """The strategy on a network."""
+        price = self.pricer.price(rng, strategy, network, limit)
+        return Candidate(strategy, network, price.seconds, price.directions, origin)
+
+    def here(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
+    ) -> Candidate:
+        """The strategy on a network, with rings for all groups that it has where rings are those of the demand."""
+        if self.networks is not None and network.topology.cycles:
+            network = add_cycles(network, self.pricer.demand(strategy).groups, rng)
+        return self.priced(rng, strategy, network, limit, origin)
+
+    def on_all_kinds(
+        self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
+    ) -> Candidate:
+        """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is."""
+        if self.networks is None:
+            return self.priced(rng, strategy, network, limit, origin)
+        demand = self.pricer.demand(strategy)
+        networks = self.networks.of_family(rng, demand)
+        if self.networks.degree is not None:
+            for regular in (False, True):
+                networks += self.networks.wired(rng, demand, regular=regular)
+        return self._fastest(rng, strategy, networks, limit, origin)
+
+    def on_built(
+        self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str, demand: Demand | None = None
+    ) -> Candidate:
+        """The strategy on a network of some kind that is built for it, with its own rings or more, as is faster."""
+        assert self.networks is not None
+        networks = self.networks.built(rng, demand or self.pricer.demand(strategy))
+        return self._fastest(rng, strategy, networks, limit, origin)
+
+    def can_win(self, strategy: Strategy, limit: float) -> bool:
+        """Whether some network might do, where links may be any; a bound that takes next to nothing, see `Pricer`."""
+        degree = None if self.networks is None else self.networks.degree
+        return degree is None or self.pricer.floor(strategy, degree) <= limit
+
+    def can_rewire(self, network: Network) -> bool:
+        """Whether `rewired` has anything to change."""
+        return self.networks is not None and self.networks.can_change(network)
+
+    def rewired(self, rng: np.random.Generator, current: Candidate, limit: float) -> Candidate:
+        """The current strategy on a network that differs a little; the current plan if there is none."""
+        assert self.networks is not None
+        network = self.networks.changed(rng, current.network, self.pricer.demand(current.strategy))
+        if network is current.network:
+            return current
+        return self.priced(rng, current.strategy, network, limit, current.origin)
+
+    def _fastest(
+        self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str
+    ) -> Candidate:
+        """The strategy on the network on which it is fastest; the first one, where none is within the limit."""
+        best = self.priced(rng, strategy, networks[0], limit, origin)
+        for network in networks[1:]:
+            plan = self.priced(rng, strategy, network, min(limit, best.seconds), origin)
+            best = plan if plan.seconds < best.seconds else best
+        return best
