@@ -12,6 +12,7 @@ from flexnet.plan.problem import Problem
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
+from flexnet.search.finalists import finalists_of, likely_fastest
 from flexnet.search.found import Found
 from flexnet.search.networks import other_draw
 from flexnet.search.plan import Plan
@@ -32,7 +33,6 @@ OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 # second.
 FINAL_HOPS = 40_000_000
 HOPS_A_SECOND = 400_000
-NEARLY = 1.12  # times the best by the search's prices: proposals may be off by so much
 GLANCED_HOPS = 5_000_000
 
 
@@ -72,8 +72,7 @@ class Prepared:
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
         """The fastest candidate at full resolution, of the best one and others, as far as hops go."""
-        finalists = self._finalists(state, self._final_hops())
-        return choose(list(zip(finalists, self._timelines(finalists), strict=True)))
+        return choose(self._replayed(finalists_of(state), self._final_hops()))
 
     def _final_hops(self) -> float:
         return max(FINAL_HOPS, HOPS_A_SECOND * (self.settings.time or 0.0))
@@ -82,19 +81,21 @@ class Prepared:
         """A candidate's times as the search has them."""
         return self.search.pricer.rough(candidate.strategy, candidate.network, candidate.directions)
 
-    def _finalists(self, state: State, most_hops: float) -> list[Candidate]:
-        """The best one by the search's prices, the fastest of other slots, and those next to it, as far as hops go."""
-        best, pricer = state.best, self.search.pricer
-        pool = state.schedule.pool if state.schedule is not None and state.elite else ()
-        found, hops = [best], pricer.exact_work(best.strategy, best.network)
-        for candidate in (*(plan for plan in pool if plan.seconds <= NEARLY * best.seconds), *state.elite):
-            if any(candidate.strategy is one.strategy and candidate.network is one.network for one in found):
-                continue
-            hops += pricer.exact_work(candidate.strategy, candidate.network)
-            if hops > most_hops:
+    def _replayed(self, waiting: list[Candidate], most_hops: float) -> list[tuple[Candidate, Timeline]]:
+        """Candidates with their timelines at full resolution: one at least, and others as far as hops go."""
+        replayed: list[tuple[Candidate, Timeline]] = []
+        hops = 0.0
+        while waiting:
+            next_ones = list[Candidate]()
+            for one in likely_fastest(waiting, [(plan, times.seconds) for plan, times in replayed], 2):
+                hops += self.search.pricer.exact_work(one.strategy, one.network)
+                if hops <= most_hops or not (replayed or next_ones):
+                    next_ones.append(one)
+            if not next_ones:
                 break
-            found.append(candidate)
-        return found
+            replayed += zip(next_ones, self._timelines(next_ones), strict=True)
+            waiting = [one for one in waiting if not any(one is other for other in next_ones)]
+        return replayed
 
     def _timelines(self, candidates: list[Candidate]) -> list[Timeline]:
         """At full resolution, two at a time where that leaves the pricer as it is."""
@@ -128,18 +129,18 @@ class Prepared:
 
     def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
         first, pricer = self.state.current, self.search.pricer
-        finalists = self._finalists(outcome.state, GLANCED_HOPS if outcome.interrupted else self._final_hops())
+        finalists = finalists_of(outcome.state)
         start = self.start
         as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
         if as_searched:
-            timelines = [self._rough(finalists[0])]
+            replayed = [(finalists[0], self._rough(finalists[0]))]
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
         else:
-            finalists = [one for one in finalists if one is not first]  # what that takes is known, or next
-            deferred = [] if outcome.interrupted or is_soon_exact(pricer, first) else [first]
-            timelines = self._timelines([*deferred, *finalists])
-            start = replace(start, timeline=timelines.pop(0)) if deferred else start
-        best, timeline = choose([(first, start.timeline), *zip(finalists, timelines, strict=True)])
+            if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
+                start = replace(start, timeline=self.timeline(first))
+            finalists = [one for one in finalists if one is not first]
+            replayed = self._replayed(finalists, GLANCED_HOPS if outcome.interrupted else self._final_hops())
+        best, timeline = choose([(first, start.timeline), *replayed])
         if best is not first and not outcome.interrupted:
             best, timeline = self._settled(best, timeline)
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)

@@ -23,6 +23,7 @@ from flexnet.search.candidates import as_fast
 from flexnet.search.checkpoint import checkpoint_json
 from flexnet.search.crossing import crossed
 from flexnet.search.driver import drive
+from flexnet.search.finalists import finalists_of
 from flexnet.search.find import find_plan
 from flexnet.search.moves.blocks import copy_of
 from flexnet.search.networks import Networks, rebuilder
@@ -96,7 +97,7 @@ def test_packets_of_every_finalist_arrive():
     """On links this slow timers go off just as connections end, which once left two with one connection, and no end."""
     ready = prepare(slow_problem(), Settings("topoopt", 30, seed=5))
     state = drive(ready.search, ready.rng, ready.state, 30).state
-    finalists = ready._finalists(state, np.inf)
+    finalists = finalists_of(state)
     assert len(finalists) > 4
     assert all(ready.timeline(plan).seconds < 2 * plan.seconds for plan in finalists)
 

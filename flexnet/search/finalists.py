@@ -1,0 +1,54 @@
+"""Which plans are replayed in the end: the fastest by the search's prices, as replays so far correct them."""
+
+from collections.abc import Sequence
+
+from flexnet.search.candidates import Candidate
+from flexnet.search.rounds import cut_alike
+from flexnet.search.state import State
+
+__all__ = ["finalists_of", "likely_fastest"]
+
+NEARLY = 1.12  # times the best by the search's prices: proposals may be off by so much
+
+
+def finalists_of(state: State) -> list[Candidate]:
+    """The best one by the search's prices, the fastest of other slots, and those next to it."""
+    pool = state.schedule.pool if state.schedule is not None and state.elite else ()
+    found = [state.best]
+    for plan in (*(plan for plan in pool if plan.seconds <= NEARLY * state.best.seconds), *state.elite):
+        if not any(plan.strategy is one.strategy and plan.network is one.network for one in found):
+            found.append(plan)
+    return found
+
+
+def likely_fastest(
+    waiting: Sequence[Candidate], replayed: Sequence[tuple[Candidate, float]], n: int
+) -> list[Candidate]:
+    """The ``n`` plans that are replayed next, fewer if there are no more.
+
+    A search finds what its prices forgive, so the best ones may all be slower than they seem, for one reason.  Where
+    a replay was longer than the price, plans cut alike are taken to be off by as much; and of those that are replayed
+    side by side no two are cut alike, as far as there are others.
+
+    Parameters
+    ----------
+    waiting : sequence of Candidate
+        Those to choose from.
+    replayed : sequence of (Candidate, float)
+        Those that have been, with their seconds.
+    n : int
+    """
+    order = sorted(range(len(waiting)), key=lambda i: (_expected(waiting[i], replayed), i))
+    taken: list[int] = []
+    for others in (True, False):
+        for i in order:
+            alike = any(cut_alike(waiting[i], waiting[k]) for k in taken)
+            if len(taken) < n and i not in taken and not (others and alike):
+                taken.append(i)
+    return [waiting[i] for i in taken]
+
+
+def _expected(plan: Candidate, replayed: Sequence[tuple[Candidate, float]]) -> float:
+    """Seconds of a replay, judging by those of plans that are cut alike: by the one that was furthest off."""
+    off = [seconds / one.seconds for one, seconds in replayed if cut_alike(plan, one)]
+    return plan.seconds * max(off, default=1.0)
