@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from flexnet.search.candidates import Candidate
-from flexnet.search.rounds import cut_alike
 from flexnet.search.state import State
 
 __all__ = ["finalists_of", "likely_fastest"]
 
 NEARLY = 1.12  # times the best by the search's prices: proposals may be off by so much
+ALIKE = 0.95  # of the operators
 
 
 def finalists_of(state: State) -> list[Candidate]:
@@ -42,7 +42,7 @@ def likely_fastest(
     taken: list[int] = []
     for others in (True, False):
         for i in order:
-            alike = any(cut_alike(waiting[i], waiting[k]) for k in taken)
+            alike = any(_cut_alike(waiting[i], waiting[k]) for k in taken)
             if len(taken) < n and i not in taken and not (others and alike):
                 taken.append(i)
     return [waiting[i] for i in taken]
@@ -50,5 +50,10 @@ def likely_fastest(
 
 def _expected(plan: Candidate, replayed: Sequence[tuple[Candidate, float]]) -> float:
     """Seconds of a replay, judging by those of plans that are cut alike: by the one that was furthest off."""
-    off = [seconds / one.seconds for one, seconds in replayed if cut_alike(plan, one)]
+    off = [seconds / one.seconds for one, seconds in replayed if _cut_alike(plan, one)]
     return plan.seconds * max(off, default=1.0)
+
+
+def _cut_alike(one: Candidate, other: Candidate) -> bool:
+    """Whether nearly all operators of two plans are cut alike, on whatever servers."""
+    return bool((one.strategy.choice == other.strategy.choice).mean() > ALIKE)

@@ -82,15 +82,15 @@ class Prepared:
         return self.search.pricer.rough(candidate.strategy, candidate.network, candidate.directions)
 
     def _replayed(self, waiting: list[Candidate], most_hops: float) -> list[tuple[Candidate, Timeline]]:
-        """Candidates with their timelines at full resolution: one at least, and others as far as hops go."""
+        """Candidates with their timelines at full resolution: one at least, others until so many hops were followed."""
         replayed: list[tuple[Candidate, Timeline]] = []
         hops = 0.0
         while waiting:
             next_ones = list[Candidate]()
             for one in likely_fastest(waiting, [(plan, times.seconds) for plan, times in replayed], 2):
-                hops += self.search.pricer.exact_work(one.strategy, one.network)
-                if hops <= most_hops or not (replayed or next_ones):
+                if hops < most_hops or not (replayed or next_ones):
                     next_ones.append(one)
+                hops += self.search.pricer.exact_work(one.strategy, one.network)
             if not next_ones:
                 break
             replayed += zip(next_ones, self._timelines(next_ones), strict=True)

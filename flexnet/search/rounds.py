@@ -24,7 +24,6 @@ __all__ = [
     "POOL",
     "after_slot",
     "akin",
-    "cut_alike",
     "fits",
     "is_dive",
     "is_fit",
@@ -186,11 +185,6 @@ def akin(one: Candidate, other: Candidate) -> bool:
     """
     if abs(one.seconds - other.seconds) > AS_GOOD * min(one.seconds, other.seconds):
         return False
-    return cut_alike(one, other)
-
-
-def cut_alike(one: Candidate, other: Candidate) -> bool:
-    """Whether nearly all operators of two plans are cut and placed alike."""
     a, b = one.strategy, other.strategy
     same = (a.choice == b.choice) & (a.devices == b.devices).all(axis=1)
     return bool(same.mean() > AKIN)
