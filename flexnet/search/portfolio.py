@@ -57,6 +57,7 @@ UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
 FITTED = 0.6  # the same, while starts are fitted
+REDRAWN = 0.15  # of these are built anew: a fit that begins with a network that does not suit gets stuck near it
 CROSSED = 0.06  # of the proposals of strategies take a block from another plan of the pool
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
@@ -131,7 +132,10 @@ class Portfolio:
         which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = built = False
         if self.trials.can_rewire(current.network) and rng.random() < self._share_rewired(schedule):
-            plan = self.trials.rewired(rng, current, limit)
+            if is_fit(schedule.round) and rng.random() < REDRAWN:
+                plan = self.trials.on_built(rng, current.strategy, limit, current.origin)
+            else:
+                plan = self.trials.rewired(rng, current, limit)
             rebuilt = plan is not current
         else:
             if is_fit(schedule.round):

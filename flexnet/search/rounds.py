@@ -146,9 +146,13 @@ def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...
 def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
     """Starts with another one, as `pooled`, but as many of every origin.
 
-    The fastest starts may all be of one kind, and lead to the same place.
+    The fastest starts may all be of one kind, and lead to the same place.  Recuts all differ little from one plan, and
+    what matters is in what, so only those as fast as another are left out.
     """
-    starts = _distinct(starts, plan)
+    if plan.origin == RECUT and np.isfinite(plan.seconds) and not any(as_fast(one, plan) for one in starts):
+        starts = tuple(sorted((*starts, plan), key=_seconds))
+    elif plan.origin != RECUT:
+        starts = _distinct(starts, plan)
     same = [one for one in starts if one.origin == plan.origin]
     return tuple(one for one in starts if not any(one is other for other in same[OF_A_KIND:]))
 

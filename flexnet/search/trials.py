@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.network.cycles import add_cycles
-from flexnet.network.demand import Demand
 from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
@@ -60,12 +59,10 @@ class Trials:
                 networks += self.networks.wired(rng, demand, regular=regular)
         return self._fastest(rng, strategy, networks, limit, origin)
 
-    def on_built(
-        self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str, demand: Demand | None = None
-    ) -> Candidate:
+    def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:
         """The strategy on a network of some kind that is built for it, with its own rings or more, as is faster."""
         assert self.networks is not None
-        networks = self.networks.built(rng, demand or self.pricer.demand(strategy))
+        networks = self.networks.built(rng, self.pricer.demand(strategy))
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def can_win(self, strategy: Strategy, limit: float) -> bool:

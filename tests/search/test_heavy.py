@@ -43,7 +43,12 @@ def test_one_heavy_operator_or_all_alike_are_cut_in_every_other_way():
             for op in range(len(start.choice))
             if strategy.choice[op] != start.choice[op] or (strategy.devices[op] != start.devices[op]).any()
         ]
-        heavy = [op for op in changed if op in heavy_operators(space)]
+        heavy = heavy_operators(space)
+        for op in set(changed) - set(heavy):
+            alike = next((alike for alike in space.blocks.alike if op in alike), ())
+            beside = not space.blocks.weighted[op] and set(space.blocks.neighbours[op]) & set(heavy)
+            assert beside or set(alike) & set(heavy)
+        heavy = [op for op in changed if op in heavy]
         assert len(changed) == 1 or any(set(changed) <= set(alike) for alike in space.blocks.alike)
         for op in heavy:
             seen.add((op, int(strategy.choice[op])))

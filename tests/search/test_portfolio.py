@@ -293,6 +293,16 @@ def test_of_every_origin_as_many_starts_are_kept():
     assert [plan.origin for plan in starts] == ["groups"] * OF_A_KIND + ["stages"] * 5
 
 
+def test_recuts_stay_however_alike_they_are():
+    """They differ in one operator, and by that in the networks they need; starts of other kinds are one if so alike."""
+    first = prepared("fattree").state.best
+    for origin, n in ((RECUT, 3), ("stages", 1)):
+        starts = ()
+        for seconds in (1.001, 1.0, 1.002, 1.0):
+            starts = with_start(starts, first._replace(seconds=seconds, origin=origin))
+        assert [plan.seconds for plan in starts] == [1.0, 1.001, 1.002][:n]
+
+
 def test_a_block_is_crossed_as_it_is_in_the_other_plan():
     problem = problem_of(tower(), Cluster(4, link_bandwidth=1e9, degree=2))
     ready = prepare(problem, Settings("fattree", None))

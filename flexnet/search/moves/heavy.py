@@ -1,4 +1,4 @@
-"""Every other cut of the operators that hold most weights."""
+"""Every other cut of the operators that hold most weights, and of those between them."""
 
 import numpy as np
 
@@ -14,14 +14,17 @@ ENOUGH = 0.95  # of all weights are theirs
 
 
 def heavy_recuts(space: MoveSpace, strategy: Strategy) -> list[Strategy]:
-    """The strategy with one heavy operator, or all of its shape, cut in each other way, on servers that suit it.
+    """The strategy with a heavy operator or a neighbour, or all of its shape, cut in each other way, and where.
 
+    Neighbours are those without weights whose output a heavy operator reads, or which read its own.
     Which groups reduce most bytes, and so which rings a network needs, is up to these few operators; a cut that takes
     another network looks bad on the one there is, and is not found by changing one of both at a time.
     """
     blocks = space.blocks
     found = []
-    for op in heavy_operators(space):
+    heavy = heavy_operators(space)
+    beside = {other for op in heavy for other in blocks.neighbours[op] if not blocks.weighted[other]}
+    for op in (*heavy, *sorted(beside)):
         together = [(op,), *(alike for alike in blocks.alike if op in alike and op == min(alike))]
         for block in together:
             for choice, n in enumerate(space.parts[op]):
