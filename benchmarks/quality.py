@@ -83,7 +83,7 @@ STEPS: dict[str, list[tuple[ModuleType, str, object]]] = {
     "routes drawn, not balanced": [(networks, "balanced", lambda network, *_: network)],
     "rings over their own links": [(networks, "more_cycles", lambda topology, _: topology.cycles)],
     "no crosses": [(portfolio, "CROSSED", 0.0)],
-    "no fits": [(where, "is_fit", lambda _: False) for where in (portfolio, rounds)],
+    "no fits": [(portfolio, "heavy_recuts", lambda *_: []), (portfolio, "fits", lambda _: ((), ()))],
     "heavy operators not cut anew": [(portfolio, "heavy_recuts", lambda *_: [])],
     "no dives": [(where, "is_dive", lambda _: False) for where in (portfolio, rounds)],
 }

@@ -13,7 +13,13 @@ Floats = npt.NDArray[np.float64]
 FAMILY_COLOURS = {"starts": "soft", "network": "gain", "blocks": "allreduce", "single operators": "transfer"}
 """Colours of what gave an improvement, by family."""
 
-_FAMILIES = {"start": "starts", "rewire": "network", "reconfigure": "single operators", "propagate": "single operators"}
+_FAMILIES = {
+    "start": "starts",
+    "heavy-recut": "starts",
+    "rewire": "network",
+    "reconfigure": "single operators",
+    "propagate": "single operators",
+}
 _PICTURE_COLOURS = {"allreduce": "#d9772b", "transfer": "#8a4fc4"}  # of pictures, which cannot follow the page
 WIDE, HIGH = 940, 330
 SHOWN_ABOVE = 1.25  # times the start: what is slower was only tried

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from flexnet.plan.strategy import same_strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.state import State
 
@@ -16,7 +17,7 @@ def finalists_of(state: State) -> list[Candidate]:
     pool = state.schedule.pool if state.schedule is not None and state.elite else ()
     found = [state.best]
     for plan in (*(plan for plan in pool if plan.seconds <= NEARLY * state.best.seconds), *state.elite):
-        if not any(plan.strategy is one.strategy and plan.network is one.network for one in found):
+        if not any(plan.network is one.network and same_strategy(plan.strategy, one.strategy) for one in found):
             found.append(plan)
     return found
 
@@ -51,7 +52,7 @@ def likely_fastest(
 def _expected(plan: Candidate, replayed: Sequence[tuple[Candidate, float]]) -> float:
     """Seconds of a replay, judging by those of plans that are cut alike: by the one that was furthest off."""
     off = [seconds / one.seconds for one, seconds in replayed if _cut_alike(plan, one)]
-    return plan.seconds * max(off, default=1.0)
+    return plan.seconds * max([1.0, *off])
 
 
 def _cut_alike(one: Candidate, other: Candidate) -> bool:

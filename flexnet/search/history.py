@@ -46,7 +46,7 @@ class History:
     points : list of Point
         The start first.
     tallies : dict of str to Tally
-        By move, ``start`` or ``rewire``.
+        By what was tried, see `Info`.
     starts : list of (str, float)
         What kind every start is, and its iteration time in seconds as far as it was priced.
     earlier_s : float

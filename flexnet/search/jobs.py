@@ -173,7 +173,8 @@ def _exchanged(
     """Every chain is told of the best plan; before the first round, of all starts."""
     found: list[Candidate] = [min((chain.best for chain, _ in chains), key=_seconds)]
     if all(_has_not_begun(chain) for chain, _ in chains):
-        found += [plan for chain, _ in chains if chain.schedule is not None for plan in chain.schedule.pool]
+        schedules = [chain.schedule for chain, _ in chains if chain.schedule is not None]
+        found += [plan for schedule in schedules for plan in (*schedule.pool, *schedule.starts)]
     return tuple((search.told(chain, found), rng) for chain, rng in chains)
 
 

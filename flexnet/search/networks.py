@@ -63,15 +63,15 @@ def cycle_follower(network: Network) -> Rebuild:
 
 def other_draw(
     problem: Problem, family: TopologyFamily, demand: Demand, seed: Sequence[int], *, fitted: bool
-) -> Network:
+) -> list[Network]:
     """Another network of a random family, as a search that began with this seed would have it for a demand.
 
-    ``fitted``: as `Networks` has it for a demand.
+    ``fitted``: as `Networks` has it for a demand, which may be with other rings too.
     """
     rng = np.random.default_rng(seed)
     network = fixed_network(problem, family, rng)
     follow = cycle_follower(network) if follows_groups(problem, network) else lambda rng, demand: network
-    return Networks(problem, follow, None).of_family(rng, demand)[0] if fitted else follow(rng, demand)
+    return Networks(problem, follow, None).of_family(rng, demand) if fitted else [follow(rng, demand)]
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:

@@ -2,7 +2,7 @@
 
 First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
 is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`), and before some of them
-more starts: the best plan with a heavy operator cut in another way (`flexnet.search.moves.heavy`).  A proposal is a
+more starts: the best plan with heavy operators cut in another way (`flexnet.search.moves.heavy`).  A proposal is a
 move, a change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by
 which what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they
 suit iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
@@ -42,7 +42,7 @@ from flexnet.simulate.priced_links import flow_hops
 
 __all__ = ["Portfolio", "first_slot"]
 
-RECUTS = 2  # first slots, in proposals: other cuts of heavy operators that are priced before a round of fits
+RECUT_SLOTS = 2  # first slots: as many proposals are recuts before a round of fits, at most
 MOST_HELD = 12  # starts that are priced with reductions that wait, too
 FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
@@ -157,10 +157,10 @@ class Portfolio:
             if plan.seconds < schedule.slot_best.seconds:
                 schedule = replace(schedule, slot_best=plan)
         worth = 1.0 if plan.seconds < current.seconds * (1 - 1e-6) else 0.0
-        credit = tuple(c * FADING + worth * (k == which) for k, c in enumerate(schedule.credit))
-        gains = schedule.gains
-        if which >= 0:
-            gains = _after_gain(gains, worth, rebuilt=rebuilt, built=built)
+        credit, gains = schedule.credit, schedule.gains
+        if not is_fit(schedule.round):  # where there is one move
+            credit = tuple(c * FADING + worth * (k == which) for k, c in enumerate(credit))
+            gains = _after_gain(gains, worth, rebuilt=rebuilt, built=built) if which >= 0 else gains
         schedule = replace(schedule, at=schedule.at + 1, credit=credit, gains=gains)
         if schedule.at >= slot_length(schedule, self.slot):
             schedule = after_slot(schedule, state.best)
@@ -190,12 +190,11 @@ class Portfolio:
 
         Such cuts need other networks; where these stay, the first round of fits is about what reductions wait for.
         """
-        if schedule.recut < schedule.round and self.trials.can_rewire(state.network):
-            recuts = heavy_recuts(self.moves.space, state.best.strategy)
-            recuts = [recuts[i] for i in rng.permutation(len(recuts)).tolist()[: RECUTS * self.slot]]
-            starts = tuple(start for start in schedule.starts if start.origin != RECUT) or schedule.starts[:1]
+        if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
+            recuts = heavy_recuts(rng, self.moves.space, state.best.strategy, RECUT_SLOTS * self.slot)
+            starts = tuple(start for start in schedule.starts if start.origin != RECUT)
             schedule = replace(schedule, starts=starts, pending=tuple(recuts), origins=(RECUT,) * len(recuts))
-            schedule = replace(schedule, recut=schedule.round)
+            schedule = replace(schedule, recut_round=schedule.round)
         can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
         if schedule.pending or (can_fit and any(fits(schedule))):
             return schedule
@@ -206,17 +205,17 @@ class Portfolio:
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
         best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
-        plan = best
-        if not recut or self.trials.can_win(strategy, best.seconds):
+        tried, plan = not recut or self.trials.can_win(strategy, best.seconds), best
+        if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
-        exact, improved = plan is not best and plan.seconds <= limit, plan.seconds < best.seconds
+        exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds
         if exact:
             state = replace(state, elite=self._with(state.elite, plan))
             if not recut or self._is_walled(rng, plan, best):
                 schedule = replace(schedule, starts=with_start(schedule.starts, plan))
             if not recut or improved:
                 schedule = replace(schedule, pool=pooled(schedule.pool, plan))
-        if not pending and not schedule.held:
+        if not pending and not schedule.held and not recut:
             for start in schedule.starts[:MOST_HELD]:
                 held = all_held(self.moves.space, [start.strategy])
                 pending += held
@@ -226,8 +225,9 @@ class Portfolio:
         if not recut:
             schedule = replace(schedule, before=schedule.pool[0].seconds)
         state = replace(state, iteration=state.iteration + 1, best=plan if improved else best, schedule=schedule)
-        rebuilt, starts = self.trials.networks is not None, () if recut else ((origin, plan.seconds),)
-        return state, Info(plan.seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
+        rebuilt, starts = tried and self.trials.networks is not None, () if recut else ((origin, plan.seconds),)
+        seconds = plan.seconds if tried else np.inf
+        return state, Info(seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
 
     def _is_walled(self, rng: np.random.Generator, plan: Candidate, best: Candidate) -> bool:
         """Whether the network of the best plan does not suit a plan, so that small changes do not lead there."""

@@ -1,5 +1,6 @@
 """A search that is ready to run, and what comes of it: the best plans at full resolution, and the bound."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -28,8 +29,8 @@ __all__ = ["Prepared", "is_soon_exact"]
 
 OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 
-# Hops of packets followed to choose among the best plans, if one alone has no more, and for each second that a search
-# was given, so that it is a tenth longer; and before a search begins, or to tell a plan's time in a checkpoint: about a
+# Hops of packets after which no more of the best plans are replayed, and these for each second that a search was given,
+# so that it is about a tenth longer; and before a search begins, or to tell a plan's time in a checkpoint: about a
 # second.
 FINAL_HOPS = 40_000_000
 HOPS_A_SECOND = 400_000
@@ -72,7 +73,7 @@ class Prepared:
 
     def choose(self, state: State) -> tuple[Candidate, Timeline]:
         """The fastest candidate at full resolution, of the best one and others, as far as hops go."""
-        return choose(self._replayed(finalists_of(state), self._final_hops()))
+        return choose(self._replayed(finalists_of(state)))
 
     def _final_hops(self) -> float:
         return max(FINAL_HOPS, HOPS_A_SECOND * (self.settings.time or 0.0))
@@ -81,16 +82,22 @@ class Prepared:
         """A candidate's times as the search has them."""
         return self.search.pricer.rough(candidate.strategy, candidate.network, candidate.directions)
 
-    def _replayed(self, waiting: list[Candidate], most_hops: float) -> list[tuple[Candidate, Timeline]]:
-        """Candidates with their timelines at full resolution: one at least, others until so many hops were followed."""
-        replayed: list[tuple[Candidate, Timeline]] = []
-        hops = 0.0
+    def _replayed(
+        self, waiting: list[Candidate], known: Sequence[tuple[Candidate, Timeline]] = (), *, strict: bool = False
+    ) -> list[tuple[Candidate, Timeline]]:
+        """Candidates with their timelines at full resolution, beside those that are ``known``: one at least.
+
+        Others begin as long as hops are left; if ``strict``, of fewer hops, and only where they end in time.
+        """
+        replayed, hops = list(known), 0.0
+        most_hops = GLANCED_HOPS if strict else self._final_hops()
         while waiting:
             next_ones = list[Candidate]()
             for one in likely_fastest(waiting, [(plan, times.seconds) for plan, times in replayed], 2):
-                if hops < most_hops or not (replayed or next_ones):
+                work = self.search.pricer.exact_work(one.strategy, one.network)
+                if (hops + work <= most_hops if strict else hops < most_hops) or hops == 0.0:
                     next_ones.append(one)
-                hops += self.search.pricer.exact_work(one.strategy, one.network)
+                hops += work
             if not next_ones:
                 break
             replayed += zip(next_ones, self._timelines(next_ones), strict=True)
@@ -133,14 +140,14 @@ class Prepared:
         start = self.start
         as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
         if as_searched:
-            replayed = [(finalists[0], self._rough(finalists[0]))]
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
+            replayed = [(first, start.timeline), (finalists[0], self._rough(finalists[0]))]
         else:
             if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
                 start = replace(start, timeline=self.timeline(first))
             finalists = [one for one in finalists if one is not first]
-            replayed = self._replayed(finalists, GLANCED_HOPS if outcome.interrupted else self._final_hops())
-        best, timeline = choose([(first, start.timeline), *replayed])
+            replayed = self._replayed(finalists, [(first, start.timeline)], strict=outcome.interrupted)
+        best, timeline = choose(replayed)
         if best is not first and not outcome.interrupted:
             best, timeline = self._settled(best, timeline)
         plan = Plan(self.problem, best.strategy, best.network, timeline, best.directions)
@@ -191,8 +198,9 @@ class Prepared:
             return ()
         pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
         demand, fitted = pricer.demand(plan.strategy), isinstance(self.search, Portfolio)
-        networks = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in seeds]
-        return tuple(sorted(pricer.exact(plan.strategy, one, plan.directions).seconds for one in networks))
+        draws = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in seeds]
+        times = [[pricer.exact(plan.strategy, one, plan.directions).seconds for one in draw] for draw in draws]
+        return tuple(sorted(map(min, times)))
 
 
 def is_soon_exact(pricer: Pricer, candidate: Candidate) -> bool:

@@ -4,11 +4,12 @@ A round of elimination anneals from the best plan and three others of the pool, 
 four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
 Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that says little:
 the best strategy may look a third slower than others whose networks happen to suit them.  The first such round fits
-starts of all kinds, and every one recuts: the best plan with one of its heaviest operators cut in another way, on a
-network built for it.  On the best plan's network such a cut may take twice as long, and neither it nor the network
-would be changed first.  From then on rounds take turns.  What is ahead after a while is not always what ends up ahead,
-and what begins with the best plan stays near it: so after eliminations come fits and dives by turns, dives each from a
-start and all the way down, which take nothing from each other's plans.  What comes out joins the pool.
+starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside them, cut in
+another way, on a network built for it.  On the best plan's network such a cut may take twice as long, and neither it
+nor the network would be changed first.  From then on rounds take turns.  What is ahead after a while is not always what
+ends up ahead, and what begins with the best plan stays near it: so after eliminations come fits and dives by turns,
+dives each from a start and all the way down, which take nothing from each other's plans.  What comes out joins the
+pool.
 """
 
 from dataclasses import replace
@@ -35,21 +36,21 @@ __all__ = [
     "with_start",
 ]
 
-STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 TURN = 4  # rounds: elimination, fits, elimination, dives
 FIT, DIVE = 1, 3  # which of these they are
-RECUT = "heavy-recut"  # origin of starts that are the best plan with a heavy operator cut in another way
-FITS = ((12, 2, 0.01, 0.0003),)  # the same, of rounds of fits
+STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
+FITS = ((12, 2, 0.01, 0.0003),)  # the same, of rounds of fits; recuts have slots beside these
 DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of a round of dives
+RECUT = "heavy-recut"  # origin of starts that are the best plan with heavy operators cut in another way
 POOL = 12
 OF_A_KIND = 6  # starts
-WORTH_A_DIVE = 1.5  # a start may take so many times the fastest one
+WORTH_A_SLOT = 1.5  # a start may take so many times the fastest one
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round of elimination
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 MOST_REHEATING = 2  # doublings
-LONGER, LONGER_DIVES = 4, 8  # rounds after which slots are twice as long
+LONGER, LONGER_DIVES = 4, 8  # rounds after which slots are twice as long, those left out among them
 MOST_LONGER = 5  # doublings
 MOST_ROUNDS = 10**9  # no search comes to so many
 
@@ -90,7 +91,7 @@ def temperature(schedule: Schedule, first_slot: int) -> float:
 
 
 def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
-    """Begin a round: with the best and others of the pool, the faster the likelier, or with starts of all kinds."""
+    """Begin a round: with the best and others of the pool, the faster the likelier; or with starts, or recuts."""
     n = stages_of(schedule.round)[0][0]
     if is_dive(schedule.round):
         return replace(schedule, entrants=_of_all_kinds(rng, schedule.starts, n, again=True))
@@ -134,7 +135,7 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
         entrants=(),
         round=schedule.round + 1,
         before=best.seconds,
-        stale=0 if gained or is_fit(schedule.round) else schedule.stale + 1,
+        stale=0 if gained else schedule.stale + (not is_fit(schedule.round)),
     )
 
 
@@ -144,15 +145,18 @@ def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...
 
 
 def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """Starts with another one, as `pooled`, but as many of every origin.
+    """Starts with another one, as `pooled`, but at most `OF_A_KIND` of every origin.
 
     The fastest starts may all be of one kind, and lead to the same place.  Recuts all differ little from one plan, and
     what matters is in what, so only those as fast as another are left out.
     """
-    if plan.origin == RECUT and np.isfinite(plan.seconds) and not any(as_fast(one, plan) for one in starts):
-        starts = tuple(sorted((*starts, plan), key=_seconds))
-    elif plan.origin != RECUT:
-        starts = _distinct(starts, plan)
+    recuts = [one for one in starts if one.origin == RECUT]
+    others = tuple(one for one in starts if one.origin != RECUT)
+    if plan.origin != RECUT:
+        others = _distinct(others, plan)
+    elif np.isfinite(plan.seconds) and not any(as_fast(one, plan) for one in starts):
+        recuts.append(plan)
+    starts = tuple(sorted((*others, *recuts), key=_seconds))
     same = [one for one in starts if one.origin == plan.origin]
     return tuple(one for one in starts if not any(one is other for other in same[OF_A_KIND:]))
 
@@ -163,7 +167,7 @@ def _of_all_kinds(
     """Some starts, every origin in its turn; where there are fewer, some come again or not."""
     by_origin: dict[str, list[Candidate]] = {}
     for i in rng.permutation(len(starts)).tolist():
-        if starts[i].seconds <= WORTH_A_DIVE * starts[0].seconds:
+        if starts[i].seconds <= WORTH_A_SLOT * starts[0].seconds:
             by_origin.setdefault(starts[i].origin, []).append(starts[i])
     kinds = sorted(by_origin)
     kinds = [kinds[i] for i in rng.permutation(len(kinds)).tolist()]

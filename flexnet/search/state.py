@@ -20,13 +20,13 @@ class Schedule:
     Parameters
     ----------
     pending : tuple of Strategy
-        Starts that are still to be priced.
+        Starts that are still to be priced, or recuts, before a round of fits.
     origins : tuple of str
         What kind of start each of them is.
     held : int
         Whether the best starts have been given reductions that wait, 0 or 1.
     pool, starts : tuple of Candidate
-        Plans that are annealed from, fastest first: all, and starts alone.
+        Plans that are annealed from, fastest first: all, and starts alone, as they were, as they were fitted, recuts.
     round, stage, slot, at : int
         Rounds that are over; stages of this one, slots of this stage, and proposals of this slot.
     entrants : tuple of Candidate
@@ -39,8 +39,8 @@ class Schedule:
         Seconds of the best plan when this round began.
     stale : int
         Rounds in a row that gained next to nothing.
-    recut : int
-        The last round of fits that other cuts of heavy operators were priced for.
+    recut_round : int
+        The last round of fits that recuts were priced for.
     credit : tuple of float
         What every move has brought lately.
     gains : (float, float)
@@ -60,7 +60,7 @@ class Schedule:
     before: float = np.inf
     stale: int = 0
     held: int = 0
-    recut: int = 0
+    recut_round: int = 0
     credit: tuple[float, ...] = ()
     gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()
@@ -126,8 +126,9 @@ class Info(NamedTuple):
     """What happened in a step, for diagnosis only.
 
     ``proposed`` is the time of the proposal in seconds, a value above the acceptance threshold if ``exact`` is False.
-    ``tried`` is what was: a move by its name, ``start``, or ``rewire`` for the network alone.  ``starts`` are those
-    that were priced, by their kind, with their seconds.  ``tallies``: of a step that sums up many, what each brought.
+    ``tried`` is what was: a move by its name, ``start``, ``heavy-recut``, ``cross``, or ``rewire`` for the network
+    alone.  ``starts`` are those that were priced, by their kind, with their seconds.  ``tallies``: of a step that sums
+    up many, what each brought.
     """
 
     proposed: float

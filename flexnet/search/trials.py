@@ -41,7 +41,7 @@ class Trials:
     def here(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
     ) -> Candidate:
-        """The strategy on a network, with rings for all groups that it has where rings are those of the demand."""
+        """The strategy on a network, to which cycles are added for groups that have none where it has cycles."""
         if self.networks is not None and network.topology.cycles:
             network = add_cycles(network, self.pricer.demand(strategy).groups, rng)
         return self.priced(rng, strategy, network, limit, origin)
@@ -66,9 +66,9 @@ class Trials:
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def can_win(self, strategy: Strategy, limit: float) -> bool:
-        """Whether some network might do, where links may be any; a bound that takes next to nothing, see `Pricer`."""
+        """Whether it fits into memory, and some network might do by a bound that takes next to nothing."""
         degree = None if self.networks is None else self.networks.degree
-        return degree is None or self.pricer.floor(strategy, degree) <= limit
+        return self.pricer.fits(strategy) and (degree is None or self.pricer.floor(strategy, degree) <= limit)
 
     def can_rewire(self, network: Network) -> bool:
         """Whether `rewired` has anything to change."""
@@ -85,7 +85,7 @@ class Trials:
     def _fastest(
         self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str
     ) -> Candidate:
-        """The strategy on the network on which it is fastest; the first one, where none is within the limit."""
+        """The strategy on the network on which it is fastest, if that is within the limit; else on any of them."""
         best = self.priced(rng, strategy, networks[0], limit, origin)
         for network in networks[1:]:
             plan = self.priced(rng, strategy, network, min(limit, best.seconds), origin)

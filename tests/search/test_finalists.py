@@ -35,6 +35,7 @@ def test_what_is_cut_like_a_plan_that_was_too_slow_comes_last():
     replayed = [(a, 1.3), (b, 1.04)]
     assert likely_fastest([also_a, also_b, c], replayed, 1) == [also_b]
     assert likely_fastest([also_a, also_b, c], replayed, 3) == [also_b, c, also_a]
+    assert likely_fastest([b, a], [(also_b, 0.5)], 1) == [a]  # what was faster than its price does not count
 
 
 def searched():
@@ -57,6 +58,7 @@ def test_the_best_one_others_of_the_pool_and_the_elite():
 def test_a_plan_cut_otherwise_is_replayed_where_the_best_by_price_is_far_off(monkeypatch):
     """Packets of two plans may be followed; those cut like the best one take half as long again as they seem."""
     ready, _ = searched()
+    known, most = cut(2, 2.0), [20.0]
     best, other = cut(0, 1.0), cut(1, 1.1)
     waiting = [best, cut(0, 1.001), cut(0, 1.002), other]
     asked = []
@@ -67,8 +69,12 @@ def test_a_plan_cut_otherwise_is_replayed_where_the_best_by_price_is_far_off(mon
 
     monkeypatch.setattr(type(ready), "timeline", lambda self, plan: replayed(plan))
     monkeypatch.setattr(type(ready.search.pricer), "exact_work", lambda *_: 10.0)
-    times = ready._replayed(waiting, 20.0)
-    assert [plan for plan, _ in times] == [best, other]
-    assert sorted(map(id, asked)) == sorted(map(id, (best, other)))
-    assert len(ready._replayed(waiting, 0.0)) == 1
-    assert len(ready._replayed(waiting, 30.0)) == 3
+    monkeypatch.setattr(type(ready), "_final_hops", lambda *_: most[0])
+    times = ready._replayed(waiting, [(known, replayed(known))])
+    assert [plan for plan, _ in times] == [known, best, other]
+    assert sorted(map(id, asked)) == sorted(map(id, (known, best, other)))
+    for most[0], n in ((0.0, 1), (10.0, 1), (15.0, 2), (30.0, 3), (1e9, 4)):
+        assert len(ready._replayed(waiting)) == n
+    for glanced, n in ((0.0, 1), (10.0, 1), (15.0, 1), (20.0, 2)):  # strictly: none ends late
+        monkeypatch.setattr("flexnet.search.prepared.GLANCED_HOPS", glanced)
+        assert len(ready._replayed(waiting, strict=True)) == n

@@ -26,44 +26,57 @@ def test_heavy_operators_hold_nearly_all_weights():
     operators = space.problem.graph.operators
     weights = [0 if kind_of(op).whole else sum(weight.n_byte for weight in op.weights) for op in operators]
     heavy = heavy_operators(space)
-    held = [weights[op] for op in heavy]
-    assert held == sorted(held, reverse=True)
+    alike = [next((found for found in space.blocks.alike if op in found), (op,)) for op in heavy]
+    held = [sum(weights[twin] for twin in twins) for twins in alike]
     assert 0.95 * sum(weights) <= sum(held)
     assert sum(held[:-1]) < 0.95 * sum(weights)
-    assert not any(kind_of(operators[op]).whole for op in heavy)
+    assert [weights[op] for op in heavy] == sorted((weights[op] for op in heavy), reverse=True)
+    assert len({twin for twins in alike for twin in twins}) == sum(map(len, alike))  # no shape twice
 
 
-def test_one_heavy_operator_or_all_alike_are_cut_in_every_other_way():
+def changed_operators(one, other):
+    return {
+        op
+        for op in range(len(one.choice))
+        if one.choice[op] != other.choice[op] or (one.devices[op] != other.devices[op]).any()
+    }
+
+
+def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
     space, start = space_and_start()
-    recuts, seen = heavy_recuts(space, start), set()
+    blocks, heavy = space.blocks, heavy_operators(space)
+    beside = {op for h in heavy for op in blocks.neighbours[h] if not blocks.weighted[op]}
+    recuts, seen = heavy_recuts(np.random.default_rng(0), space, start, 10**6), set()
     for strategy in recuts:
         assert same_strategy(make_strategy(space.problem, configs_of(space.problem, strategy)), strategy)
-        changed = [
-            op
-            for op in range(len(start.choice))
-            if strategy.choice[op] != start.choice[op] or (strategy.devices[op] != start.devices[op]).any()
+        changed = changed_operators(strategy, start)
+        assert changed
+        together = [(op,) for op in (*heavy, *beside)] + [
+            twins for twins in blocks.alike if {*heavy, *beside} & {*twins}
         ]
-        heavy = heavy_operators(space)
-        for op in set(changed) - set(heavy):
-            alike = next((alike for alike in space.blocks.alike if op in alike), ())
-            beside = not space.blocks.weighted[op] and set(space.blocks.neighbours[op]) & set(heavy)
-            assert beside or set(alike) & set(heavy)
-        heavy = [op for op in changed if op in heavy]
-        assert len(changed) == 1 or any(set(changed) <= set(alike) for alike in space.blocks.alike)
-        for op in heavy:
-            seen.add((op, int(strategy.choice[op])))
-            assert (
-                len(home(strategy, op))
-                == space.parts[op][strategy.choice[op]]
-                == prod(space.degrees[op][strategy.choice[op]])
-            )
-    for op in heavy_operators(space):
-        possible = {(op, choice) for choice, n in enumerate(space.parts[op]) if 4 % n == 0}
-        assert possible - {(op, int(start.choice[op]))} <= seen
-    assert not any(same_strategy(strategy, start) for strategy in recuts)
+        assert any(changed <= set(block) for block in together)
+        for op in changed & {*heavy, *beside}:
+            choice = int(strategy.choice[op])
+            servers = home(strategy, op)
+            assert len(servers) == space.parts[op][choice] == prod(space.degrees[op][choice])
+            seen.add((op, choice, tuple(sorted(servers.tolist()))))
+    for op in (*heavy, *beside):
+        assert blocks.servers_of(start, op).tolist() == [0, 1, 2, 3]
+        for choice, n in enumerate(space.parts[op]):
+            if 4 % n == 0 and choice != start.choice[op]:
+                assert (op, choice, tuple(range(0, 4, 4 // n))) in seen  # spread
+                assert (op, choice, tuple(range(n))) in seen  # side by side
+    keys = [tuple(array.tobytes() for array in strategy) for strategy in recuts]
+    assert len(set(keys)) == len(keys)
 
 
-def test_the_same_cuts_every_time():
+def test_some_are_drawn_where_there_are_more():
     space, start = space_and_start()
-    for one, other in zip(heavy_recuts(space, start), heavy_recuts(space, start), strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    every = {
+        strategy.choice.tobytes() + strategy.devices.tobytes()
+        for strategy in heavy_recuts(np.random.default_rng(0), space, start, 10**6)
+    }
+    drawn = [heavy_recuts(np.random.default_rng(seed), space, start, 5) for seed in (0, 0, 1)]
+    keys = [[s.choice.tobytes() + s.devices.tobytes() for s in one] for one in drawn]
+    assert keys[0] == keys[1] != keys[2]
+    assert all(len(one) == 5 and set(one) <= every for one in keys)

@@ -65,6 +65,8 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
     assert one.schedule.held and other.schedule.held
     pools = [[plan.seconds for plan in chain.schedule.pool] for chain in (one, other)]
     assert pools[0] == pools[1]
+    kinds = [[(plan.origin, plan.seconds) for plan in chain.schedule.starts] for chain in (one, other)]
+    assert kinds[0] == kinds[1]
     rng, network = np.random.default_rng(0), ready.state.network
     times = {ready.search.pricer.price(rng, s, network).seconds for s in starts}
     assert pools[0][0] <= min(ready.state.current.seconds, *times)

@@ -1,6 +1,7 @@
 """A portfolio of starts, annealed in rounds: what it promises whatever it is drawn."""
 
 import itertools
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -31,7 +32,18 @@ from flexnet.search.portfolio import GIVEN_UP, Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.prepared import Prepared
 from flexnet.search.pricing import Pricer
-from flexnet.search.rounds import GAIN, OF_A_KIND, POOL, RECUT, WORTH_A_DIVE, akin, is_fit, with_start
+from flexnet.search.rounds import (
+    GAIN,
+    OF_A_KIND,
+    POOL,
+    RECUT,
+    WORTH_A_SLOT,
+    after_slot,
+    akin,
+    is_fit,
+    stages_of,
+    with_start,
+)
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
 
@@ -207,7 +219,7 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
         if before.pending or before.entrants:
             continue
         fit, dive = before.round == 1, before.round > 1 and before.round % 2 == 1
-        worth = [one for one in before.starts if one.seconds <= WORTH_A_DIVE * before.starts[0].seconds]
+        worth = [one for one in before.starts if one.seconds <= WORTH_A_SLOT * before.starts[0].seconds]
         pool = worth if fit or dive else before.pool
         n_slot = min(12, len(pool)) if fit else 6 if dive else min(4, len(pool))
         assert len(entrants) == n_slot
@@ -228,7 +240,7 @@ def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     state = ready.state
     while state.schedule.round < 1 or not state.schedule.entrants:
         state, _ = ready.search.step(ready.rng, state)
-    rewired, tried, faster, found = 0, set(), 0, []
+    rewired, tried, faster, found, before = 0, set(), 0, [], state.schedule
     while state.schedule.round == 1:
         slot, (state, info) = state.schedule.slot, ready.search.step(ready.rng, state)
         tried.add(info.tried)
@@ -243,7 +255,11 @@ def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     assert rewired
     assert tried == {"rewire", "hold"}
     assert faster
-    assert any(plan is one for plan in state.schedule.starts for one in found)
+    new = [one for one in found if not any(one is plan for plan in (*before.starts, *before.pool))]
+    assert any(plan is one for plan in state.schedule.starts for one in new)
+    assert any(plan is one for plan in state.schedule.pool for one in new)
+    assert state.schedule.credit == before.credit  # they say nothing of other moves
+    assert state.schedule.gains == before.gains
 
 
 def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
@@ -293,6 +309,23 @@ def test_of_every_origin_as_many_starts_are_kept():
     assert [plan.origin for plan in starts] == ["groups"] * OF_A_KIND + ["stages"] * 5
 
 
+def test_rounds_that_gain_nothing_are_counted_but_for_fits(short_rounds):
+    """Also where there is always something to fit, so that a search without a limit ends."""
+    ready = wired()
+    state = ready.state
+    while state.schedule.round < 1:
+        state, _ = ready.search.step(ready.rng, state)
+    schedule, best = state.schedule, state.best
+    counted = []
+    for round_ in range(1, 10):
+        last = len(stages_of(round_)) - 1
+        schedule = replace(schedule, round=round_, stage=last, slot=0, entrants=(best,), slot_best=best, results=())
+        schedule = after_slot(replace(schedule, before=best.seconds), best)
+        assert schedule.round == round_ + 1
+        counted.append(schedule.stale - state.schedule.stale)
+    assert counted == [0, 1, 2, 3, 3, 4, 5, 6, 6]
+
+
 def test_recuts_stay_however_alike_they_are():
     """They differ in one operator, and by that in the networks they need; starts of other kinds are one if so alike."""
     first = prepared("fattree").state.best
@@ -301,6 +334,9 @@ def test_recuts_stay_however_alike_they_are():
         for seconds in (1.001, 1.0, 1.002, 1.0):
             starts = with_start(starts, first._replace(seconds=seconds, origin=origin))
         assert [plan.seconds for plan in starts] == [1.0, 1.001, 1.002][:n]
+        for akin_one in ("groups", RECUT):  # neither kind keeps the other out
+            others = with_start(starts, first._replace(seconds=1.0005, origin=akin_one))
+            assert any(plan.seconds == 1.0005 for plan in others) == (RECUT in (origin, akin_one))
 
 
 def test_a_block_is_crossed_as_it_is_in_the_other_plan():
