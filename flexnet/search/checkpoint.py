@@ -21,7 +21,7 @@ __all__ = ["checkpoint_json", "restore"]
 VERSION = 8
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
-_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut_round")
+_COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut_round", "left_out")
 
 
 def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
@@ -129,7 +129,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         not plans["pool"]
         or not plans["starts"]
         or counts["round"] > MOST_ROUNDS
-        or counts["recut_round"] > counts["round"]
+        or max(counts["recut_round"], counts["left_out"]) > counts["round"]
         or counts["stage"] >= (len(stages_of(counts["round"])) if begun else 1)
         or counts["slot"] >= (len(plans["entrants"]) if begun else 1)
         or (counts["at"] > 0) != (document["slot_best"] is not None)
@@ -148,6 +148,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         stale=counts["stale"],
         held=counts["held"],
         recut_round=counts["recut_round"],
+        left_out=counts["left_out"],
         slot_best=None if document["slot_best"] is None else _plan(document["slot_best"], networks),
         before=_infinite(document["before"]),
         credit=tuple(map(_time, document["credit"])),

@@ -198,7 +198,7 @@ class Portfolio:
         can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
         if schedule.pending or (can_fit and any(fits(schedule))):
             return schedule
-        return replace(schedule, round=schedule.round + 2)
+        return replace(schedule, round=schedule.round + 2, left_out=schedule.left_out + 2)
 
     def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         strategy, *pending = schedule.pending

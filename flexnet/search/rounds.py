@@ -50,7 +50,7 @@ AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
 FAVOUR = 6.0  # a plan that takes 12 % longer is half as likely to enter a round of elimination
 GAIN = 1e-3  # a round that makes the best plan faster by less has gained next to nothing
 MOST_REHEATING = 2  # doublings
-LONGER, LONGER_DIVES = 4, 8  # rounds after which slots are twice as long, those left out among them
+LONGER, LONGER_DIVES = 4, 8  # rounds after which slots are twice as long
 MOST_LONGER = 5  # doublings
 MOST_ROUNDS = 10**9  # no search comes to so many
 
@@ -75,7 +75,8 @@ def stages_of(round_: int) -> tuple[tuple[int, int, float, float], ...]:
 
 def slot_length(schedule: Schedule, first_slot: int) -> int:
     """Proposals of the slot, where the first one of all has ``first_slot``."""
-    doublings = schedule.round // (LONGER_DIVES if is_dive(schedule.round) else LONGER)
+    held = schedule.round - schedule.left_out
+    doublings = held // (LONGER_DIVES if is_dive(schedule.round) else LONGER)
     return first_slot * stages_of(schedule.round)[schedule.stage][1] << min(doublings, MOST_LONGER)
 
 

@@ -41,6 +41,8 @@ class Schedule:
         Rounds in a row that gained next to nothing.
     recut_round : int
         The last round of fits that recuts were priced for.
+    left_out : int
+        Rounds that were left out, because there was nothing to fit.
     credit : tuple of float
         What every move has brought lately.
     gains : (float, float)
@@ -61,6 +63,7 @@ class Schedule:
     stale: int = 0
     held: int = 0
     recut_round: int = 0
+    left_out: int = 0
     credit: tuple[float, ...] = ()
     gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()

@@ -76,6 +76,7 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(topology, st
         "stale",
         "held",
         "recut_round",
+        "left_out",
         "before",
         "credit",
         "gains",

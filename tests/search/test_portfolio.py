@@ -41,6 +41,7 @@ from flexnet.search.rounds import (
     after_slot,
     akin,
     is_fit,
+    slot_length,
     stages_of,
     with_start,
 )
@@ -297,6 +298,9 @@ def test_where_nothing_can_be_fitted_dives_come_next(short_rounds):
         rounds.add((state.schedule.round, bool(state.schedule.entrants)))
     assert not {(1, True), (2, True), (5, True)} & rounds
     assert (3, True) in rounds
+    assert state.schedule.left_out >= 2
+    lengths = [slot_length(replace(state.schedule, round=4, stage=0, left_out=left_out), 4) for left_out in (0, 2)]
+    assert lengths == [8, 4]  # rounds that are left out do not make others longer
 
 
 def test_of_every_origin_as_many_starts_are_kept():
