@@ -15,9 +15,9 @@ fi
 if ! "$venv/bin/python" -P -c 'import flexnet.commands.search' 2>/dev/null; then # -P: as installed, not from this directory
     echo "installing flexnet and what it needs"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[report]'
+    echo "searching; this first time, compiling takes about half a minute"
 fi
 
-echo "searching (the first time, compiling takes about half a minute)"
 exec "$venv/bin/python" -P -m flexnet search vgg \
     --batch-size 4096 --nsimnode 16 --big-gpu 4 --mfile measurements/roofline-a100/vgg16.json \
     --topology topoopt --node-degree 4 --interface-bandwidth 25 --network-latency 1 --inter-gpu-bandwidth 200 \

@@ -98,6 +98,8 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     with nullcontext() if request.as_json else waiting("laying out the search"):
         ready = prepare(problem, request.settings, start, known)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
+    if earlier is not None:
+        files.record.extended_at = [*earlier.extended_at, *([] if earlier.same_limits(request) else [state.iteration])]
     budget = request.settings.budget
     display = Display(None if budget is None else budget + 1, state.iteration)
     history = History.begin(state) if earlier is None else read_history(request, state)
@@ -118,6 +120,8 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
             bound = watch.bound
         finally:
             watch.end()
+        if earlier is not None and outcome.improved_at is None:
+            outcome = replace(outcome, improved_at=history.improved_at)
         if stop():  # after the last proposal, too
             outcome = replace(outcome, interrupted=True)
             if not request.as_json:

@@ -36,8 +36,11 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     from flexnet.commands.runs.taskgraphs import read_tasks
     from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
+    from flexnet.taskgraph_file.cycles import put_together
 
     file, graph = read_tasks(Path(request.file), network=request.topology is None)
+    if request.topology is not None:  # which has rings of its own
+        graph = put_together(graph)
     compute = graph.seconds[graph.kind <= BACKWARD]
     if len(compute) and not compute.any():
         warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from flexnet.errors import FlexNetError
 
-__all__ = ["Cluster"]
+__all__ = ["HOP_LATENCY", "Cluster"]
+
+HOP_LATENCY = 1e-6
+"""Seconds of a hop unless something else is asked: FlexNetPacket's published runs have it (its -rtt 1000)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What a task graph file holds, and what is wrong with it: counts, bytes, groups, rings, routes, and busy links."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,9 @@ class Inspection:
         By size: how many groups, all-reduces over them, and bytes of their tensors.
     rings : dict of int to int
         By group size: how many rings.
+    orders : dict of int to int
+        By group size, where some group's members are not listed in ascending order: how many orders there are, each a
+        ring that all-reduces run round.
     hops : dict of int to int
         By length: how many routes between different servers have it, the first alternative counting.
     n_alternative : int
@@ -80,6 +84,7 @@ class Inspection:
     busiest_compute: float
     groups: dict[int, tuple[int, int, float]]
     rings: dict[int, int]
+    orders: dict[int, int]
     hops: dict[int, int]
     n_alternative: int
     links: tuple[BusyLink, ...]
@@ -104,6 +109,7 @@ class Inspection:
                 for size, (n, count, total) in self.groups.items()
             },
             "rings": {str(size): n for size, n in self.rings.items()},
+            "member_orders": {str(size): n for size, n in self.orders.items()},
             "hops": {str(length): n for length, n in self.hops.items()},
             "routes_with_alternatives": self.n_alternative,
             "busiest_links": [
@@ -148,6 +154,7 @@ def inspect_file(file: TaskGraphFile) -> Inspection:
         rings={}
         if rings is None
         else dict(zip(rings.size.astype(int).tolist(), np.diff(rings.ring_ptr).tolist(), strict=True)),
+        orders=_orders(file),
         hops=_hops(file),
         n_alternative=int((np.diff(file.routes.path_ptr) > 1).sum()),
         links=links,
@@ -171,6 +178,16 @@ def _groups(file: TaskGraphFile) -> dict[int, tuple[int, int, float]]:
         groups, count, total = found.get(len(group), (set(), 0, 0.0))
         found[len(group)] = groups | {group}, count + 1, total + float(size[i])
     return {n: (len(groups), count, total) for n, (groups, count, total) in sorted(found.items())}
+
+
+def _orders(file: TaskGraphFile) -> dict[int, int]:
+    ptr, members = allreduce_members(file.tasks)
+    told = {tuple(members[begin:end].tolist()) for begin, end in pairwise(ptr.tolist())}
+    orders: dict[int, set[tuple[int, ...]]] = {}
+    for order in told:
+        first = order.index(min(order)) if order else 0
+        orders.setdefault(len(order), set()).add(order[first:] + order[:first])
+    return {n: len(rings) for n, rings in sorted(orders.items()) if any(ring != tuple(sorted(ring)) for ring in rings)}
 
 
 def _hops(file: TaskGraphFile) -> dict[int, int]:

@@ -24,6 +24,7 @@ from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
 __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
+ROUNDING = 1e-12  # of an iteration: no communication
 LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 
 
@@ -91,7 +92,8 @@ class Found:
     @property
     def exposed(self) -> float:
         """Seconds of communication that do not hide behind that."""
-        return max(self.seconds - self.compute, 0.0)
+        exposed = self.seconds - self.compute
+        return exposed if exposed > ROUNDING * self.seconds else 0.0
 
     @property
     def interfaces(self) -> int:

@@ -71,6 +71,11 @@ class History:
         """The newest point."""
         return self.points[-1]
 
+    @property
+    def improved_at(self) -> int | None:
+        """Proposals made when the best plan was found, None if that is the start."""
+        return next((point.proposals for point in reversed(self.points[1:]) if point.tried), None)
+
     def observe(self, progress: Progress, state: State, info: Info) -> None:
         """Note a proposal, or what many came to."""
         best_before = self.points[-1].best

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.errors import counted
 from flexnet.network.network import Network, gbps_text, us_text
 from flexnet.network.topology import Topology
 from flexnet.plan.task_graph import TaskGraph
@@ -161,8 +162,8 @@ def _summary_lines(found: Replay, network: str | None, draws: list[float]) -> li
 def network_text(network: Network, name: str) -> str:
     """Links, switches and speeds of a network called ``name``."""
     n_link, n_switch = network.topology.n_link, network.topology.n_switch
-    speeds = f"{gbps_text(network)} Gbps, {n_switch} switches, {us_text(network)} us a hop"
-    return f"{name}: {n_link} links of {speeds}"
+    speeds = f"{gbps_text(network)} Gbps, {counted(n_switch, 'switch')}, {us_text(network)} us a hop"
+    return f"{name}: {counted(n_link, 'link')} of {speeds}"
 
 
 def _node(topology: Topology, node: int) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.errors import counted
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.protocol import PACKET, Protocol
@@ -29,6 +30,6 @@ def short_cuts(graph: TaskGraph) -> list[str]:
     if not n:
         return []
     return [
-        f"{n} {'all-reduce is' if n == 1 else 'all-reduces are'} so small (9000 g to 18000 (g - 1) bytes over g "
-        "servers) that FlexNetPacket will run one round of 2 (g - 1): its time will be too short by the others"
+        f"of {counted(n, 'small all-reduce')} (9000 g to 18000 (g - 1) bytes over g servers) FlexNetPacket runs one "
+        "round in place of 2 (g - 1), so its time is too short by the other rounds"
     ]

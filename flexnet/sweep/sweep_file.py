@@ -58,7 +58,7 @@ class Common(_Strict):
     """``[search]``: what every point has in common, with the names and units of the flags of ``flexnet search``."""
 
     big_gpu: Annotated[int, Field(ge=0, le=1024)] = 0
-    network_latency: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    network_latency: Annotated[float, Field(ge=0, le=1e9)] = 1.0
     inter_gpu_bandwidth: Gbps | None = None
     gpu: Name | None = None
     cuts: Literal["all", "measured"] | None = None

@@ -1,4 +1,4 @@
-"""All-reduces over several cycles, as a format can tell them that knows one ring an all-reduce: one task a cycle."""
+"""All-reduces over several cycles, as a format tells them that knows one ring an all-reduce: one task a cycle; and back."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from flexnet.network.topology import by_members
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 
-__all__ = ["along_cycles"]
+__all__ = ["along_cycles", "put_together"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,3 +76,79 @@ def _orders(network: Network, groups: set[tuple[int, ...]]) -> dict[tuple[int, .
         for group in groups - set(found):
             found[group] = (len(group) > 1 and network.topology.rings_of(group)) or (group,)
     return found
+
+
+def put_together(graph: TaskGraph) -> TaskGraph:
+    """All-reduces that `along_cycles` divided, whole again and over ascending members: for another network.
+
+    Parts of one all-reduce follow each other, wait for the same tasks, join the same servers, and have equal times and,
+    but for a byte, sizes.  Members that all are in ascending order tell no ring, and such all-reduces stay.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Of a file.
+
+    Returns
+    -------
+    TaskGraph
+        The very same if no all-reduce tells a ring; its tasks stay in order.
+    """
+    reduces = np.flatnonzero(graph.kind == ALLREDUCE)
+    orders = [graph.members(task).tolist() for task in reduces.tolist()]
+    members = [sorted(order) for order in orders]
+    if orders == members:
+        return graph
+    waits = _predecessors(graph)
+    kept, rings, size = np.ones(graph.n_task, np.bool_), [], graph.bytes.copy()
+    i = 0
+    while i < len(reduces):
+        task = reduces[i]
+        last = i + 1
+        while last < len(reduces) and members[last] == members[i] and _alike(graph, waits, task, reduces[last]):
+            last += 1
+        if orders[i:last] == members[i:last]:
+            last = i + 1
+        parts = reduces[i:last]
+        kept[parts[1:]] = False
+        size[task] = graph.bytes[parts].sum()
+        rings.append(members[i])
+        i = last
+    number = np.cumsum(kept) - 1
+    source = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
+    edge = kept[graph.succ]  # parts have no successors
+    n_next = np.bincount(source[edge], minlength=graph.n_task)[kept]
+    place = graph.place[kept]
+    place[graph.kind[kept] == ALLREDUCE] = np.arange(len(rings))
+    return replace(
+        graph,
+        kind=graph.kind[kept],
+        place=place,
+        seconds=graph.seconds[kept],
+        bytes=size[kept],
+        succ_ptr=np.concatenate([[0], np.cumsum(n_next)]).astype(np.int32),
+        succ=number[graph.succ[edge]].astype(np.int32),
+        group_ptr=np.concatenate([[0], np.cumsum([len(ring) for ring in rings])]).astype(np.int32),
+        group=np.array([server for ring in rings for server in ring], np.int32),
+        op=graph.op[kept],
+        rank=None if graph.rank is None else graph.rank[kept],
+    )
+
+
+def _predecessors(graph: TaskGraph) -> dict[int, tuple[int, ...]]:
+    """What every all-reduce waits for, ascending."""
+    source = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
+    found: dict[int, list[int]] = {task: [] for task in np.flatnonzero(graph.kind == ALLREDUCE).tolist()}
+    to_reduce = graph.kind[graph.succ] == ALLREDUCE
+    for before, task in zip(source[to_reduce].tolist(), graph.succ[to_reduce].tolist(), strict=True):
+        found[task].append(before)
+    return {task: tuple(before) for task, before in found.items()}
+
+
+def _alike(graph: TaskGraph, waits: dict[int, tuple[int, ...]], first: int, other: int) -> bool:
+    """Whether an all-reduce can be a part of the one whose first part is ``first``."""
+    return bool(
+        graph.seconds[first] == graph.seconds[other]
+        and 0 <= graph.bytes[first] - graph.bytes[other] <= 1
+        and waits[first] == waits[other]
+    )

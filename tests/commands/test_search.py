@@ -335,6 +335,9 @@ def test_a_time_ends_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     budget = int(more) + 40  # type: ignore[call-overload]
     assert main(["search", "--resume", str(tmp_path / "run"), "--search-budget", str(budget)]) == 0  # a new limit
     assert run_json(tmp_path / "run")["iterations"] == budget + 1
+    assert run_json(tmp_path / "run")["extended_at"] == [made, more]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert f"the run was resumed with other limits after {made}, {more} proposals" in page
 
 
 def test_a_checkpoint_with_other_operators_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -401,7 +404,10 @@ def test_interrupted_and_resumed_is_uninterrupted(
     assert search(*flags, "-o", str(tmp_path / "whole")) == 0
     for file in ("strategy.json", "taskgraph.fbuf", "checkpoint.json"):
         assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
-    assert run_json(tmp_path / "stopped")["best_ms"] == run_json(tmp_path / "whole")["best_ms"]
+    for figure in ("best_ms", "improved_at"):
+        assert run_json(tmp_path / "stopped")[figure] == run_json(tmp_path / "whole")[figure]
+    for run in ("stopped", "whole"):
+        assert "This command finds the plan again" in (tmp_path / run / "report.html").read_text()
 
 
 @pytest.mark.parametrize("semantics", ["corrected", "original"])

@@ -7,9 +7,12 @@ import orjson
 import pytest
 from command_lines import run_json, search_words
 
+from flexnet import Cluster, build_network, replay
 from flexnet.__main__ import main
 from flexnet.commands.runs.directory import RunFiles
 from flexnet.errors import FlexNetError
+from flexnet.search.plan_file import read_plan_file
+from flexnet.taskgraph_file.read import read_taskgraph
 
 
 def search(*more: str) -> int:
@@ -62,6 +65,32 @@ def test_a_random_network_tells_what_other_draws_would_differ(capsys: pytest.Cap
     assert "on 4 other draws of this random network" in capsys.readouterr().out
     assert search("--topology", "fc", "--json") == 0
     assert "other_draws_ms" not in orjson.loads(capsys.readouterr().out)
+
+
+def test_a_plan_takes_as_long_elsewhere_as_its_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whose all-reduces are in parts, one for each ring of the network they were found on."""
+    flags = ("--topology", "random", "--node-degree", "4", "--nsimnode", "8", "--method", "mcmc")
+    assert search(*flags, "-o", str(tmp_path)) == 0
+    plan = read_plan_file(tmp_path / "plan.npz")
+    graph, network = plan.graph, plan.network
+    file = read_taskgraph(tmp_path / "taskgraph.fbuf")
+    assert graph.n_task < len(file.tasks.kind)
+    capsys.readouterr()
+    assert main(["simulate", str(tmp_path / "taskgraph.fbuf"), "--json", "--topology", "fattree"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    star = build_network("fattree", Cluster(8, link_bandwidth=network.link_bandwidth, latency=1e-6))
+    assert told["tasks"] == graph.n_task
+    assert told["iteration_ms"] == pytest.approx(1e3 * replay(graph, star).seconds, rel=1e-6)
+
+
+def test_a_replay_without_flags_takes_as_long_as_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert search("--nsimnode", "8", "-o", str(tmp_path)) == 0
+    capsys.readouterr()
+    assert main(["simulate", str(tmp_path / "taskgraph.fbuf"), "--json"]) == 0
+    told = orjson.loads(capsys.readouterr().out)
+    assert (told["network_latency_us"], told["iteration_ms"]) == (1.0, run_json(tmp_path)["best_ms"])
+    assert search("--semantics", "original", "--json") == 0
+    assert orjson.loads(capsys.readouterr().out)["inputs"]["latency_us"] == 0.0
 
 
 def test_a_degree_that_the_topology_ignores_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def test_it_prints_where_the_time_goes(written, capsys):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "tasks      4 compute, 2 transfers, 2 all-reduces on 4 servers"
-    network = "network    the file's network: 4 links of 100 Gbps, 1 switches, 1 us a hop"
+    network = "network    the file's network: 4 links of 100 Gbps, 1 switch, 1 us a hop"
     assert lines[1] == f"{network} (not in the file; see --network-latency); packet"
     assert simulate(capsys, written(), "--network-latency", "1")[1].splitlines()[1] == f"{network}; packet"
     assert "-0.0" not in out

@@ -14,4 +14,4 @@ def test_small_all_reduces_of_the_packet_simulator_are_told(size, cut):
     assert not cut_short(np.array([4]), np.array([size]), TCP).any()
     remarks = short_cuts(graph)
     assert len(remarks) == cut
-    assert all("1 all-reduce is so small" in text and "one round of 2 (g - 1)" in text for text in remarks)
+    assert all("of 1 small all-reduce" in text and "one round in place of 2 (g - 1)" in text for text in remarks)

@@ -1,6 +1,7 @@
 """All-reduces over cycles as all-reduces of their own: the same time, bytes and order of tasks."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from flexnet.simulate.packets import FollowedPackets
 from flexnet.simulate.protocol import FLUID, PACKET, TCP
 from flexnet.simulate.replay import replay
 from flexnet.taskgraph_file.convert import to_network, to_task_graph
-from flexnet.taskgraph_file.cycles import along_cycles
+from flexnet.taskgraph_file.cycles import along_cycles, put_together
 from flexnet.taskgraph_file.encode import encode
 from flexnet.taskgraph_file.read import decode
 from flexnet.taskgraph_file.write import taskgraph_and_origin
@@ -53,6 +54,36 @@ def test_parts_along_routes_take_as_long_as_the_whole_over_cycles(graph, seed, p
     assert np.bincount(origin, parts.bytes, graph.n_task) == pytest.approx(graph.bytes)
     assert (parts.seconds == graph.seconds[origin]).all()
     assert (parts.op == graph.op[origin]).all()
+
+
+@given(graph=task_graphs(N), seed=st.integers(0, 999))
+@settings(deadline=None, max_examples=80)
+def test_parts_are_put_together_again(graph, seed):
+    """Before a file runs on another network, which divides its all-reduces over rings of its own."""
+    graph = large(graph)
+    parts, _ = along_cycles(graph, with_random_cycles(seed))
+    whole = put_together(parts)
+    whole.check()
+    assert put_together(ascending(graph)).n_task == graph.n_task
+    assert whole.n_task <= graph.n_task
+    for name in ("bytes", "seconds"):  # tensors of one size that wait for the same become one
+        of_reduce = [getattr(one, name)[one.kind != ALLREDUCE].tolist() for one in (graph, whole)]
+        assert of_reduce[0] == of_reduce[1]
+    size = [one.bytes[one.kind == ALLREDUCE].sum() for one in (graph, whole)]
+    assert size[0] == size[1]
+    groups = [{tuple(sorted(one.members(t))) for t in np.flatnonzero(one.kind == ALLREDUCE)} for one in (graph, whole)]
+    assert groups[0] == groups[1]
+    links = FairLinks(protocol=FLUID)
+    before, after = (links.seconds(one.arrays(), network_arrays(FLAT)) for one in (ascending(graph), ascending(whole)))
+    if whole.n_task == graph.n_task:
+        assert after == pytest.approx(before, rel=1e-6)
+
+
+def ascending(graph):
+    """The graph with members in order, as all-reduces of other networks have them."""
+    ptr = graph.group_ptr.tolist()
+    groups = [sorted(graph.group[begin:end].tolist()) for begin, end in pairwise(ptr)]
+    return replace(graph, group=np.array([server for group in groups for server in group], np.int32))
 
 
 @given(graph=task_graphs(N), seed=st.integers(0, 999))

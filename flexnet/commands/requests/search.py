@@ -18,7 +18,7 @@ from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
-from flexnet.plan.cluster import Cluster
+from flexnet.plan.cluster import HOP_LATENCY, Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings, method_of
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
@@ -192,7 +192,7 @@ def _cluster(topology: "str | Topology", values: dict[str, Any]) -> Cluster:
         cluster = Cluster(
             n_server=values["nsimnode"] or 1,
             big_gpu=values["big_gpu"],
-            latency=us_to_s(values["network_latency"]),
+            latency=_latency(values),
             degree=values["node_degree"],
             **_bytes_per_s(values, "interface_bandwidth", "inter_gpu_bandwidth"),
         )
@@ -205,6 +205,13 @@ def _cluster(topology: "str | Topology", values: dict[str, Any]) -> Cluster:
         speeds |= {"link_bandwidth": float(each.min()), "latency": float(topology.speeds.latency[linked].min())}
     degree = max(int(topology.links[:n_server].sum(axis=1).max()), 1)
     return Cluster(n_server, values["big_gpu"], degree=degree, **speeds)
+
+
+def _latency(values: dict[str, Any]) -> float:
+    """Seconds of a hop: what was asked for, or what `flexnet simulate` takes, or none as in the original."""
+    if values["network_latency"] is not None:
+        return us_to_s(values["network_latency"])
+    return HOP_LATENCY if PRESETS[values["semantics"]].fair_links else 0.0
 
 
 def _bytes_per_s(values: dict[str, Any], *flags: str) -> dict[str, float]:

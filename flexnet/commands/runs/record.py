@@ -36,6 +36,8 @@ class RunRecord:
         What the packet simulator will not simulate as meant.
     notes : list of str
         What is to be told of the files themselves, and not kept.
+    extended_at : list of int
+        Proposals after which the search was resumed with another limit than it began with.
     """
 
     request: SearchRequest
@@ -45,6 +47,7 @@ class RunRecord:
     estimated: bool = False
     remarks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    extended_at: list[int] = field(default_factory=list)
 
     def document(self, status: str, found: Mapping[str, Any]) -> dict[str, Any]:
         """What ``run.json`` says; ``found`` is what the search found, or has so far."""
@@ -64,6 +67,7 @@ class RunRecord:
             "inputs": _inputs(request),
             "files": files,
             "arguments": [printable(word) for word in request.arguments],
+            **({"extended_at": self.extended_at} if self.extended_at else {}),
             "command_line": [printable(word) for word in self.command_line],
             "written": now(),
             "versions": versions(),

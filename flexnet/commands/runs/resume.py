@@ -42,6 +42,8 @@ class Earlier:
         SHA-256 of its input files by flag.
     versions : Mapping[str, str]
         Of flexnet and the libraries it ran with.
+    extended_at : tuple of int
+        Proposals after which it was resumed with another limit.
     """
 
     source: str
@@ -50,6 +52,7 @@ class Earlier:
     search_s: float
     hashes: Mapping[str, str]
     versions: Mapping[str, str]
+    extended_at: tuple[int, ...] = ()
 
     def check_files(self, files: Mapping[str, Mapping[str, str]]) -> None:
         """Refuse to go on with input files that have changed.
@@ -67,10 +70,13 @@ class Earlier:
 
     def repeats(self, request: SearchRequest) -> bool:
         """Whether the run has finished, and another one of its search would come out bit for bit the same."""
-        settings = search_request(parse_search(self.arguments)).settings
-        same_budget = settings.budget == request.settings.budget
-        timed = settings.time is not None or request.settings.time is not None
-        return self.status == "finished" and self.versions == versions() and same_budget and not timed
+        timed = request.settings.time is not None
+        return self.status == "finished" and self.versions == versions() and self.same_limits(request) and not timed
+
+    def same_limits(self, request: SearchRequest) -> bool:
+        """Whether a search ends after as many proposals and seconds as the run."""
+        before = search_request(parse_search(self.arguments)).settings
+        return (before.budget, before.time) == (request.settings.budget, request.settings.time)
 
 
 def read_earlier(directory: Path) -> Earlier:
@@ -101,7 +107,9 @@ def read_earlier(directory: Path) -> Earlier:
     hashes = {flag: str(item.get("sha256")) for flag, item in files.items() if isinstance(item, dict)}
     ran_with = document.get("versions")
     before = {str(name): str(text) for name, text in ran_with.items()} if isinstance(ran_with, dict) else {}
-    return Earlier(str(path), str(document.get("status")), tuple(arguments), float(search_s), hashes, before)
+    status, extended = str(document.get("status")), document.get("extended_at")
+    extended_at = tuple(n for n in extended if isinstance(n, int)) if isinstance(extended, list) else ()
+    return Earlier(str(path), status, tuple(arguments), float(search_s), hashes, before, extended_at)
 
 
 def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:

@@ -4,15 +4,14 @@ from pathlib import Path
 
 from flexnet.errors import FlexNetError
 from flexnet.network.graphs import MAX_NODES
+from flexnet.plan.cluster import HOP_LATENCY
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.simulate.fabric import Fabric
 from flexnet.taskgraph_file.contents import TaskGraphFile
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
 from flexnet.taskgraph_file.read import read_taskgraph
 
-__all__ = ["HOP_LATENCY", "fabric_of", "link_speed", "read_tasks"]
-
-HOP_LATENCY = 1e-6  # s; the packet simulator's published runs have it (its -rtt 1000), and files say nothing
+__all__ = ["fabric_of", "link_speed", "read_tasks"]
 
 
 def read_tasks(path: Path, *, network: bool = True) -> tuple[TaskGraphFile, TaskGraph]:
@@ -30,7 +29,7 @@ def read_tasks(path: Path, *, network: bool = True) -> tuple[TaskGraphFile, Task
 
 
 def link_speed(file: TaskGraphFile, bandwidth: float | None, latency: float | None) -> tuple[float, float]:
-    """Bytes/s of a link and seconds of a hop: those that were asked for, or the file's and `HOP_LATENCY`.
+    """Bytes/s of a link and seconds of a hop: those asked for, or the file's and, as it has none, `HOP_LATENCY`.
 
     Raises
     ------

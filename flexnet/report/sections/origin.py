@@ -19,14 +19,14 @@ def origin_section(document: Mapping[str, Any]) -> Section:
     """
     versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
     cuts = document.get("estimated_cuts", {"operators": 0.0, "compute_time": 0.0})
-    command = shlex.join(["flexnet", "search", *document["arguments"]])
     lead = (
         f"Times are {'estimates' if document['estimated'] else 'measured'} ({document['times']}): "
         f"{100 * cuts['operators']:.0f} % of the operators and {100 * cuts['compute_time']:.0f} % of the compute time "
         "rest on estimates."
     )
     typed = shlex.join(document["command_line"])
-    blocks: list[Block] = [Code("This command finds the plan again", command), Code("As it was typed", typed)]
+    command = shlex.join(["flexnet", "search", *document["arguments"]])
+    blocks: list[Block] = [Code(_again(document), command), Code("As it was typed", typed)]
     files = document["files"]
     if files:
         rows = tuple(Row((flag, item["path"], item["sha256"])) for flag, item in files.items())
@@ -40,6 +40,20 @@ def origin_section(document: Mapping[str, Any]) -> Section:
         blocks.append(Table("What the packet simulator will not simulate as meant", ("remark",), remarks))
     blocks.append(Text(f"Written {document['written']} by {versions}."))
     return Section("origin", "How to get it again", lead, tuple(blocks))
+
+
+def _again(document: Mapping[str, Any]) -> str:
+    """What the command of a run does if it is run once more."""
+    extended = document.get("extended_at", [])
+    if extended:
+        after = ", ".join(map(str, extended))
+        return (
+            "This command searches the same at one go, which may end elsewhere: the run was resumed with other limits "
+            f"after {after} proposals"
+        )
+    if "--time" in document["arguments"]:
+        return "This command searches the same, and for as long; the plan depends on how far it gets in that time"
+    return "This command finds the plan again"
 
 
 def _flat(inputs: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
