@@ -1,5 +1,4 @@
-"""All-reduces over several cycles, as a format tells them that knows one ring an all-reduce: one task a cycle; and back."""
-
+"""All-reduces over several cycles as files tell them, where each runs round one ring: one task a cycle; and back."""
 from dataclasses import replace
 
 import numpy as np
