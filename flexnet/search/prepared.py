@@ -29,10 +29,11 @@ __all__ = ["Prepared", "is_soon_exact"]
 
 OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 
-# Hops of packets after which no more of the best plans are replayed, and these for each second that a search was given,
-# so that it is about a tenth longer; and before a search begins, or to tell a plan's time in a checkpoint: about a
-# second.
+# Hops of packets after which no more of the best plans are replayed, and these for each proposal or second that a
+# search was given, so that it is some tenths longer if it is short and a tenth if it is long; and before a search
+# begins, or to tell a plan's time in a checkpoint: about a second.
 FINAL_HOPS = 40_000_000
+HOPS_A_PROPOSAL = 3_000
 HOPS_A_SECOND = 400_000
 GLANCED_HOPS = 5_000_000
 
@@ -76,7 +77,10 @@ class Prepared:
         return choose(self._replayed(finalists_of(state)))
 
     def _final_hops(self) -> float:
-        return max(FINAL_HOPS, HOPS_A_SECOND * (self.settings.time or 0.0))
+        if self.settings.time is not None:
+            return max(FINAL_HOPS, HOPS_A_SECOND * self.settings.time)
+        proposals = float("inf") if self.settings.budget is None else self.settings.budget
+        return min(FINAL_HOPS, max(GLANCED_HOPS, HOPS_A_PROPOSAL * proposals))
 
     def _rough(self, candidate: Candidate) -> Timeline:
         """A candidate's times as the search has them."""
@@ -111,6 +115,8 @@ class Prepared:
 
     def glanced(self, candidate: Candidate) -> float:
         """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
+        if candidate is self.state.current:
+            return self.start.seconds
         soon = is_soon_exact(self.search.pricer, candidate)
         return self.timeline(candidate).seconds if soon else candidate.seconds
 

@@ -138,11 +138,16 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
         first += (np.minimum(ring, window) * members).sum() * most
     n_packet = int(room * (1024 + 1.25 * first))
     n_connection = int(room * (64 + np.count_nonzero(transfers) + 2 * edges))
-    n_event = 2 * len(network.bandwidth) + n_task + n_connection + 64
+    n_event = n_task + n_connection + 64
+    n_place = 2 << (len(network.bandwidth) - 1).bit_length()
     rings = np.where(reduces, most, 0)
     roots = np.flatnonzero(tasks.n_pred == 0)
     return PacketWork(
-        events=Events(_ints(n_event), _ints(n_event), _ints(n_event), _ints(1), _ints(1), np.zeros(1, np.bool_)),
+        events=Events(
+            *(_ints(n_event), _ints(n_event), _ints(n_event), _ints(1)),
+            *(_ints(n_place), _ints(n_place), _ints(n_place), _ints(1)),
+            full=np.zeros(1, np.bool_),
+        ),
         start=np.zeros(n_task),
         end=np.zeros(n_task),
         waiting=_ints(n_task),

@@ -7,14 +7,9 @@ M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010; TCP as in RFC 5681 (w
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
-from flexnet.simulate.kernels.packet_events import schedule
+from flexnet.simulate.kernels.packet_events import NEVER, QUEUE_SERVED, play, schedule_link
 
-__all__ = ["NEVER", "PIPE_ARRIVES", "QUEUE_SERVED", "acknowledged", "enqueue_packet", "go_back", "open_connection"]
-
-NEVER = np.int64(2) ** 62
-
-# Events; the number of one is this plus 8 times what it is about.
-QUEUE_SERVED, PIPE_ARRIVES = 0, 1
+__all__ = ["acknowledged", "enqueue_packet", "go_back", "open_connection"]
 
 
 @inlined
@@ -30,9 +25,9 @@ def enqueue_packet(transport, events, packets, links, link, p, now):  # type: ig
     links.queued[link] += _size(transport, packets.last_byte[p])
     if links.first[link] < 0:
         links.first[link] = p
-        schedule(
-            events, now + _size(transport, packets.last_byte[p]) * links.byte[link], QUEUE_SERVED + 8 * np.int64(link)
-        )
+        served = now + _size(transport, packets.last_byte[p]) * links.byte[link]
+        schedule_link(events, served, 2 * np.int64(link) + QUEUE_SERVED)
+        play(events, np.int64(link))
     else:
         packets.following[links.last[link]] = p
     links.last[link] = p

@@ -1,13 +1,77 @@
-"""A binary heap whose equal times come out in the order in which they went in."""
+"""Events, those of equal times in the order in which they were scheduled: a tournament of links, and a heap of others.
 
-from flexnet.kernels import kernel
+A link has two places in the tournament, for the packet in its queue that is served and for the first one in its pipe.
+Every event of a link brings about the next one of the same place as a rule, which plays its way up once, whatever
+there is (D. Knuth, The Art of Computer Programming, vol. 3, section 5.4.1); a heap takes it out and puts it in.
+"""
 
-__all__ = ["next_event", "schedule"]
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+
+__all__ = ["NEVER", "PIPE_ARRIVES", "QUEUE_SERVED", "clear_events", "next_event", "play", "schedule", "schedule_link"]
+
+NEVER = np.int64(2) ** 62
+
+# Events of links: which of its two places a link has them in.  The number of any event is its kind plus 8 times what it
+# is about.
+QUEUE_SERVED, PIPE_ARRIVES = 0, 1
+
+
+@kernel
+def clear_events(events):  # type: ignore[no-untyped-def]
+    """Nothing is scheduled."""
+    events.n[0] = 0
+    events.made[0] = 0
+    events.full[0] = False
+    events.of_link[:] = NEVER
+    events.of_link_order[:] = 0
+    for link in range(events.of_link.shape[0] // 2):
+        play(events, link)
+
+
+@inlined
+def schedule_link(events, time, place):  # type: ignore[no-untyped-def]
+    """Let the event in a link's place, 2 x link + kind, be at ``time``, or `NEVER`; then the link has to `play`."""
+    events.of_link[place] = time
+    events.of_link_order[place] = events.made[0]
+    events.made[0] += 1
+
+
+@inlined
+def play(events, link):  # type: ignore[no-untyped-def]
+    """Let a link whose events have changed play against others, up to the root."""
+    times, orders, winner = events.of_link, events.of_link_order, events.winner
+    first, other = 2 * link, 2 * link + 1
+    node = winner.shape[0] // 2 + link
+    time, order = times[first], orders[first]
+    while True:
+        other_time, other_order = times[other], orders[other]
+        before = (other_time < time) | ((other_time == time) & (other_order < order))  # no branch: it may go either way
+        first = other if before else first
+        time = other_time if before else time
+        order = other_order if before else order
+        winner[node] = first
+        if node == 1:
+            break
+        other = winner[node ^ 1]
+        node >>= 1
+
+
+@inlined
+def next_event(events):  # type: ignore[no-untyped-def]
+    """When the first event is, and its number; that of a link stays until it is scheduled anew."""
+    place = events.winner[1]
+    time, order = events.of_link[place], events.of_link_order[place]
+    if events.n[0] > 0 and (events.time[0] < time or (events.time[0] == time and events.order[0] < order)):
+        time = events.time[0]
+        return time, _take_first(events)
+    return time, np.int64((place & 1) + 8 * (place >> 1))
 
 
 @kernel
 def schedule(events, time, item):  # type: ignore[no-untyped-def]
-    """Add an event at ``time``, or say in ``events.full`` that there is no room."""
+    """Add an event that is not of a link at ``time``, or say in ``events.full`` that there is no room."""
     times, orders, items = events.time, events.order, events.item
     if events.n[0] == times.shape[0]:
         events.full[0] = True
@@ -30,8 +94,8 @@ def schedule(events, time, item):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def next_event(events):  # type: ignore[no-untyped-def]
-    """Take out the first event and return it; its time is ``events.time[0]`` before."""
+def _take_first(events):  # type: ignore[no-untyped-def]
+    """Take the first event out of the heap and return its number."""
     times, orders, items = events.time, events.order, events.item
     first = items[0]
     events.n[0] -= 1

@@ -19,15 +19,31 @@ Floats = npt.NDArray[np.float64]
 
 
 class Events(NamedTuple):
-    """A binary heap of ``n`` (1,) events, those of the same time in the order in which they were ``made`` (1,).
+    """A tournament of links and a heap of others, see `flexnet.simulate.kernels.packet_events`.
 
-    ``full`` (1,) says that this struct or another one was too small, and what was simulated is void.
+    Parameters
+    ----------
+    time, order, item : int64 (n_event,)
+        The heap: when, the how manieth that was made, what.
+    n : int64 (1,)
+        How many are in the heap.
+    of_link, of_link_order : int64 (2 * n,)
+        The same of links, two places each; n is a power of two.
+    winner : int64 (2 * n,)
+        A tree over links, the root at 1, a link itself at n + link: the place with the first event below.
+    made : int64 (1,)
+        Events that were ever scheduled.
+    full : bool (1,)
+        Whether this struct or another one was too small, and what was simulated is void.
     """
 
     time: Ints
     order: Ints
     item: Ints
     n: Ints
+    of_link: Ints
+    of_link_order: Ints
+    winner: Ints
     made: Ints
     full: npt.NDArray[np.bool_]
 

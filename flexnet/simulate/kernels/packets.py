@@ -4,22 +4,23 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
-from flexnet.simulate.kernels.dctcp import (
+from flexnet.simulate.kernels.dctcp import acknowledged, enqueue_packet, go_back, open_connection
+from flexnet.simulate.kernels.packet_events import (
     NEVER,
     PIPE_ARRIVES,
     QUEUE_SERVED,
-    acknowledged,
-    enqueue_packet,
-    go_back,
-    open_connection,
+    clear_events,
+    next_event,
+    play,
+    schedule,
+    schedule_link,
 )
-from flexnet.simulate.kernels.packet_events import next_event, schedule
 from flexnet.simulate.kernels.rings import edge_hops, ring_count, ring_rounds
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, next_waiting, wake
 
 __all__ = ["simulate_packets"]
 
-# More events, see `flexnet.simulate.kernels.dctcp`.
+# More events, see `flexnet.simulate.kernels.packet_events`.
 TASK_ENDS, TASK_STARTS, TIMERS, GO_BACK, ROOT, OPEN = 2, 3, 4, 5, 6, 7
 
 
@@ -64,10 +65,9 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
             return np.int64(-1)
         if work.stop[0] != 0:
             return np.int64(0)
-        now = events.time[0]
+        now, item = next_event(events)
         if now > limit:
             return now
-        item = next_event(events)
         what, which = item & 7, item >> 3
         if what == QUEUE_SERVED:
             _serve(transport, events, packets, work.links, which, now)
@@ -87,8 +87,9 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
                 if connections.done[c] and connections.under_way[c] == 0:
                     connections.following[c] = connections.unused[0]
                     connections.unused[0] = c
-            if links.pipe_first[which] >= 0:
-                schedule(events, packets.due[links.pipe_first[which]], PIPE_ARRIVES + 8 * which)
+            waits = links.pipe_first[which]
+            schedule_link(events, packets.due[waits] if waits >= 0 else NEVER, 2 * which + PIPE_ARRIVES)
+            play(events, which)
         elif what == TASK_ENDS:
             _end_task(tasks, work, which, now)
             n_left -= 1
@@ -110,9 +111,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
 def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
     packets, connections = work.packets, work.connections
-    work.events.n[0] = 0
-    work.events.made[0] = 0
-    work.events.full[0] = False
+    clear_events(work.events)
     work.links.first[:] = -1
     work.links.pipe_first[:] = -1
     work.links.queued[:] = 0
@@ -180,13 +179,16 @@ def _serve(transport, events, packets, links, link, now):  # type: ignore[no-unt
     packets.due[p] = now + links.latency[link]
     if links.pipe_first[link] < 0:
         links.pipe_first[link] = p
-        schedule(events, packets.due[p], PIPE_ARRIVES + 8 * link)
+        schedule_link(events, packets.due[p], 2 * link + PIPE_ARRIVES)
     else:
         packets.following[links.pipe_last[link]] = p
     links.pipe_last[link] = p
     if following >= 0:
         size = 1 if packets.last_byte[following] == 1 else transport.packet_bytes
-        schedule(events, now + size * links.byte[link], QUEUE_SERVED + 8 * link)
+        schedule_link(events, now + size * links.byte[link], 2 * link + QUEUE_SERVED)
+    else:
+        schedule_link(events, NEVER, 2 * link + QUEUE_SERVED)
+    play(events, link)
 
 
 @inlined
