@@ -31,9 +31,7 @@ def main() -> None:
     for degree in degrees:
         print(f"{degree:6}  ", end="")
         for gbps in speeds:
-            found = search(
-                problem_of(args.data, args.model, gbps, degree), args.topology, 0, args.seconds, args.jobs
-            )
+            found = search(problem_of(args.data, args.model, gbps, degree), args.topology, 0, args.seconds, args.jobs)
             times[gbps, degree] = found.best
             print(f"{f'{found.best:.2f} ({found.start:.1f})':>18}", end="", flush=True)
         print()

@@ -55,6 +55,9 @@ class Semantics:
         All-reduces on links that are given, random ones or a full mesh, and in networks that a portfolio search makes,
         are divided over as many rings as share no link; otherwise each is one ring in the order of its servers along
         routes (simulator.cc:1241).
+    spread_transfers : bool
+        What a task sends to several servers leaves in an order in which all senders send to different ones at a time
+        (`flexnet.plan.transfer_order`); otherwise in that of the parts that wait for it.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Semantics:
     limit_memory: bool
     shape_costs: bool
     pack_cycles: bool
+    spread_transfers: bool
 
 
 ORIGINAL = Semantics(
@@ -88,6 +92,7 @@ ORIGINAL = Semantics(
     limit_memory=False,
     shape_costs=False,
     pack_cycles=False,
+    spread_transfers=False,
 )
 """What the released FlexNet does."""
 
@@ -106,6 +111,7 @@ CORRECTED = Semantics(
     limit_memory=True,
     shape_costs=True,
     pack_cycles=True,
+    spread_transfers=True,
 )
 """What the TopoOpt paper means; the default."""
 

@@ -8,6 +8,7 @@ from flexnet.plan.arrays import MAX_RANK, Box, Strategy, TaskArrays, Workspace
 from flexnet.plan.kernels import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.transfer_order import spread_transfers
 
 __all__ = ["Builder", "build"]
 
@@ -84,7 +85,7 @@ class Builder:
 def build(problem: Problem, strategy: Strategy) -> TaskGraph:
     """Task graph of ``strategy``, with arrays of its own."""
     t = Builder(problem).arrays(strategy)
-    return TaskGraph(
+    graph = TaskGraph(
         problem.cluster.n_server,
         t.kind.copy(),
         t.place.copy(),
@@ -96,3 +97,4 @@ def build(problem: Problem, strategy: Strategy) -> TaskGraph:
         t.group.copy(),
         t.rank // 2,
     )
+    return spread_transfers(graph) if problem.semantics.spread_transfers else graph

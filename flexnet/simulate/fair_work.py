@@ -89,6 +89,7 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
         weight=np.zeros(n_class),
         length=np.full(n_class, -1, np.int64),
         n_flow=_ints(n_class),
+        n_ending=_ints(n_class),
         rate=np.zeros(n_class),
         served=np.zeros(n_class),
         since=np.zeros(n_class),

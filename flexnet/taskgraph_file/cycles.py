@@ -1,4 +1,5 @@
 """All-reduces over several cycles as files tell them, where each runs round one ring: one task a cycle; and back."""
+
 from dataclasses import replace
 
 import numpy as np

@@ -11,6 +11,7 @@ from flexnet.simulate.kernels.flow_classes import (
     class_of_path,
     clear,
     foresee_end,
+    let_go,
     retire,
     serve,
     watch,
@@ -127,6 +128,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         else:
             now = max(now, network_time)
             _retire_finished(heap, work.classes, work.flows, links, now)
+            if window > 0.0:
+                let_go(work.classes, links)
             if work.classes.n_active[0] > 0:
                 share_links(network.bandwidth, tolerance, work.classes, links, now)
                 if links.peak.shape[0] > 0:

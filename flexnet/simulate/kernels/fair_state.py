@@ -83,7 +83,8 @@ class Classes(NamedTuple):
     length : int64 (n_class,)
         Of transfers whose weight follows how many of their links are shared, which of the lengths of
         `flexnet.simulate.kernels.windows`; else -1.
-    n_flow : int64 (n_class,)
+    n_flow, n_ending : int64 (n_class,)
+        Flows, and those that are about to end but keep their share of links until rates are solved.
     rate : float64 (n_class,)
         Bytes/s of each flow.
     served : float64 (n_class,)
@@ -124,6 +125,7 @@ class Classes(NamedTuple):
     weight: Floats
     length: Ints
     n_flow: Ints
+    n_ending: Ints
     rate: Floats
     served: Floats
     since: Floats

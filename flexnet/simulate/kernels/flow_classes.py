@@ -7,7 +7,7 @@ from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 
-__all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "retire", "serve", "watch"]
+__all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "let_go", "retire", "serve", "watch"]
 
 # Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
 SAME_TIME = 1e-10
@@ -44,6 +44,7 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
 def clear(classes, c):  # type: ignore[no-untyped-def]
     """Class ``c`` has no flows."""
     classes.n_flow[c] = 0
+    classes.n_ending[c] = 0
     classes.listed[c] = False
     classes.is_changed[c] = False
     classes.is_open[c] = False
@@ -110,7 +111,8 @@ def foresee_end(classes, c, now):  # type: ignore[no-untyped-def]
 def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[no-untyped-def]
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
-    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.
+    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on; then they
+    keep their share of links until rates are solved (`let_go`).
     """
     before = -1
     n_done = 0
@@ -135,11 +137,30 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
     if n_done == 0:
         return
     mark(classes, c)
-    freed = n_done * classes.weight[c]
+    if rate == 0.0:
+        _free(classes, links, c, n_done)
+    else:
+        classes.n_ending[c] += n_done
+
+
+@inlined
+def _free(classes, links, c, n):  # type: ignore[no-untyped-def]
+    """Give back what ``n`` flows of class ``c`` had of its links."""
+    freed = n * classes.weight[c]
     for i in range(classes.begin[c], classes.end[c]):
         link = classes.link[i]
-        links.flows[link] -= n_done
+        links.flows[link] -= n
         links.users[link] = links.users[link] - freed if links.flows[link] > 0 else 0.0
+
+
+@kernel
+def let_go(classes, links):  # type: ignore[no-untyped-def]
+    """Free what flows had that have ended, or are about to, since rates were solved last."""
+    for k in range(classes.n_changed[0]):
+        c = classes.changed[k]
+        if classes.n_ending[c] > 0:
+            _free(classes, links, c, classes.n_ending[c])
+            classes.n_ending[c] = 0
 
 
 @kernel
