@@ -1,5 +1,7 @@
 """The simulation kernels against their plain-Python references, and what their models promise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -162,6 +164,22 @@ def one_transfer(n: int, pairs: list[tuple[int, int]], size: int) -> TaskGraph:
         np.zeros(0, np.int32),
         np.arange(len(kind), dtype=np.int32),
     )
+
+
+@pytest.mark.parametrize("windows", [2, 5])
+def test_flows_that_end_within_a_window_share_their_link_too(windows):
+    """Thirty to one server, one starting a little after the other: the link to it is not used twice."""
+    n, size, bandwidth = 32, 1_000_000, 1e9
+    graph = one_transfer(n, [(server, 0) for server in range(1, n)], size)
+    started = np.where(graph.kind == FORWARD, graph.place * 1e-9, 0.0)
+    started[graph.place == 0] = 0.0
+    graph = replace(graph, seconds=started)
+    alone = size / bandwidth
+    coarse = FairLinks(window=windows * alone, protocol=FLUID).seconds(graph.arrays(), star(n, bandwidth, 0.0))
+    least = (n - 1) * alone
+    assert FairLinks(protocol=FLUID).seconds(graph.arrays(), star(n, bandwidth, 0.0)) == pytest.approx(least, rel=1e-5)
+    most_at_once = 1 + np.log(n - 1)  # shares of a link for one, two, three... flows, until rates are solved
+    assert coarse >= least - most_at_once * windows * alone
 
 
 def test_worked_example_of_an_idle_transfer():
