@@ -59,7 +59,7 @@ def _lines(found: "Inspection") -> Iterable[str]:
     yield f"operators  {found.n_operator}"
     for name, (n, size, seconds) in found.tasks.items():
         amount = f"{bytes_text(size)}" if size else f"{ms_text(seconds)} on all servers together"
-        amount += " of tensors, as many on every member" if name == "all-reduce" else ""
+        amount += " of tensors, one member's copy each" if name == "all-reduce" else ""
         yield f"tasks      {n} {name}: {amount}"
     yield f"compute    {ms_text(found.busiest_compute)} on the server that computes longest"
     for members, (n, count, total) in found.groups.items():
@@ -68,7 +68,7 @@ def _lines(found: "Inspection") -> Iterable[str]:
         if members == 1:
             along = "inside servers"
         elif orders and not rings:
-            along = f"along {counted(orders, 'ring')}, told by the order of members"
+            along = f"along {counted(orders, 'ring')}, by the orders of members"
         yield (
             f"groups     {counted(n, 'group')} of {counted(members, 'server')}: {counted(count, 'all-reduce')} of "
             f"{bytes_text(total)}; {along}"

@@ -99,7 +99,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
         ready = prepare(problem, request.settings, start, known)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     if earlier is not None:
-        files.record.extended_at = [*earlier.extended_at, *([] if earlier.same_limits(request) else [state.iteration])]
+        files.record.extended_at = [*earlier.extended_at, *([state.iteration] if earlier.extended_by(request) else [])]
     budget = request.settings.budget
     display = Display(None if budget is None else budget + 1, state.iteration)
     history = History.begin(state) if earlier is None else read_history(request, state)

@@ -7,7 +7,7 @@ from flexnet.errors import FlexNetError
 __all__ = ["HOP_LATENCY", "Cluster"]
 
 HOP_LATENCY = 1e-6
-"""Seconds of a hop unless something else is asked: FlexNetPacket's published runs have it (its -rtt 1000)."""
+"""Seconds of a hop that commands take unless they are told, as FlexNetPacket's published runs (its -rtt 1000)."""
 
 
 @dataclass(frozen=True, slots=True)

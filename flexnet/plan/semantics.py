@@ -56,8 +56,8 @@ class Semantics:
         are divided over as many rings as share no link; otherwise each is one ring in the order of its servers along
         routes (simulator.cc:1241).
     spread_transfers : bool
-        What a task sends to several servers leaves in an order in which all senders send to different ones at a time
-        (`flexnet.plan.transfer_order`); otherwise in that of the parts that wait for it.
+        What a task sends to several servers leaves in an order that spreads all senders over the receivers at any
+        time (`flexnet.plan.transfer_order`); otherwise in that of the parts that wait for it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Transfers of a task in an order in which tasks of several servers send to different ones at a time."""
+"""Transfers of a task in an order that spreads those of several servers over their receivers at any time."""
 
 from dataclasses import replace
 
@@ -14,14 +14,14 @@ Ints = npt.NDArray[np.int64]
 
 
 def spread_transfers(graph: TaskGraph) -> TaskGraph:
-    """Let no two servers send to the others in the same order.
+    """Let servers send to the others in different orders.
 
     What a task sends to several servers leaves in the order of its successors, the first packets of all at once.  In
     the order of their numbers all servers send to the first one first, whose link they fill while others are idle.
     Here the k-th sender, counted among those of its pass, sends to receiver ``j ^ k`` in its ``j``-th step, counted
-    among those of the consumer: a matching of senders and receivers in every step where these are a power of two,
-    as in exchanges along the dimensions of a hypercube (S. L. Johnsson and C.-T. Ho, IEEE Trans. Computers 38 (9),
-    1989).  Consumers stay one after the other.
+    among those of the consumer, or among all that get gradients from it: a matching of senders and receivers in every
+    step where both are as many and a power of two, as in exchanges along the dimensions of a hypercube (S. L. Johnsson
+    and C.-T. Ho, IEEE Trans. Computers 38 (9), 1989), and nearly even otherwise.  Consumers stay one after the other.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def spread_transfers(graph: TaskGraph) -> TaskGraph:
 
 def _ranks(group: Ints, server: Ints) -> Ints:
     """Place of every server among the different ones of its group."""
-    pairs, number = np.unique(np.stack([group, server]), axis=1, return_inverse=True)
-    first = np.searchsorted(pairs[0], group)
-    ranks: Ints = number - first
+    most = int(server.max()) + 1
+    pairs, number = np.unique((group - group.min()) * most + server, return_inverse=True)
+    ranks: Ints = number.reshape(-1) - np.searchsorted(pairs // most, group - group.min())
     return ranks

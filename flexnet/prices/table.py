@@ -64,7 +64,7 @@ class PriceTable:
             known = one_of([f"{speed:g}" for speed in self.speeds])
             raise FlexNetError(
                 f"{self.name} has no prices of {gbps:g} Gbps, and none are interpolated; use {known} Gbps, or a file "
-                "that has them with --prices; --no-prices with --same bandwidth or degree leaves dollars out"
+                "that has them with --prices"
             )
 
     def price(self, part: str, gbps: float) -> float:

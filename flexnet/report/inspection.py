@@ -61,8 +61,8 @@ class Inspection:
     rings : dict of int to int
         By group size: how many rings.
     orders : dict of int to int
-        By group size, where some group's members are not listed in ascending order: how many orders there are, each a
-        ring that all-reduces run round.
+        By group size: in how many orders members are listed, each a ring that all-reduces run round, of those groups
+        that are listed in several; none where there is no such group.
     hops : dict of int to int
         By length: how many routes between different servers have it, the first alternative counting.
     n_alternative : int
@@ -183,11 +183,15 @@ def _groups(file: TaskGraphFile) -> dict[int, tuple[int, int, float]]:
 def _orders(file: TaskGraphFile) -> dict[int, int]:
     ptr, members = allreduce_members(file.tasks)
     told = {tuple(members[begin:end].tolist()) for begin, end in pairwise(ptr.tolist())}
-    orders: dict[int, set[tuple[int, ...]]] = {}
+    rings: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     for order in told:
         first = order.index(min(order)) if order else 0
-        orders.setdefault(len(order), set()).add(order[first:] + order[:first])
-    return {n: len(rings) for n, rings in sorted(orders.items()) if any(ring != tuple(sorted(ring)) for ring in rings)}
+        rings.setdefault(tuple(sorted(order)), set()).add(order[first:] + order[:first])
+    found: dict[int, int] = {}
+    for group, orders in rings.items():
+        if len(orders) > 1:
+            found[len(group)] = found.get(len(group), 0) + len(orders)
+    return dict(sorted(found.items()))
 
 
 def _hops(file: TaskGraphFile) -> dict[int, int]:

@@ -19,7 +19,7 @@ HISTORY = "history.json"
 """Its file in the directory of a search."""
 
 FORMAT = "flexnet-history"
-VERSION = 1
+VERSION = 2
 MOST_POINTS = 600  # that are kept; when there are more, every second goes that is no improvement
 
 
@@ -51,12 +51,18 @@ class History:
         What kind every start is, and its iteration time in seconds as far as it was priced.
     earlier_s : float
         Seconds spent before the search was resumed.
+    improved_at : int or None
+        Proposals made when the best plan was found; None if that is the start.
+    best : float
+        Seconds of the best plan so far, which points have rounded once they were written.
     """
 
     points: list[Point]
     tallies: dict[str, Tally] = field(default_factory=dict)
     starts: list[tuple[str, float]] = field(default_factory=list)
     earlier_s: float = 0.0
+    improved_at: int | None = None
+    best: float = float("inf")
     _spacing: float = 0.0
 
     @classmethod
@@ -64,22 +70,18 @@ class History:
         """Of a search that stands at its start."""
         first = state.current
         point = Point(0.0, state.iteration, first.seconds, state.best.seconds, first.origin, "start")
-        return cls([point], starts=[(first.origin, first.seconds)])
+        return cls([point], starts=[(first.origin, first.seconds)], best=state.best.seconds)
 
     @property
     def last(self) -> Point:
         """The newest point."""
         return self.points[-1]
 
-    @property
-    def improved_at(self) -> int | None:
-        """Proposals made when the best plan was found, None if that is the start."""
-        return next((point.proposals for point in reversed(self.points[1:]) if point.tried), None)
-
     def observe(self, progress: Progress, state: State, info: Info) -> None:
         """Note a proposal, or what many came to."""
-        best_before = self.points[-1].best
-        gained = max(best_before - state.best.seconds, 0.0)
+        gained = max(self.best - state.best.seconds, 0.0)
+        if gained > 0:
+            self.improved_at, self.best = state.iteration, state.best.seconds
         tallies = info.tallies
         if tallies is None:
             tallies = {info.tried: Tally(1, int(info.accepted), int(info.improved), gained)}
@@ -113,6 +115,7 @@ class History:
                 for name, tally in sorted(self.tallies.items())
             },
             "starts": [[name, _ms(seconds)] for name, seconds in self.starts],
+            "improved_at": self.improved_at,
         }
         return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -140,7 +143,15 @@ class History:
             for name, item in document["tried"].items()
         }
         starts = [(str(name), float(ms) / 1e3) for name, ms in document["starts"]]
-        return cls(points, tallies, starts, points[-1].elapsed)
+        improved_at = document["improved_at"]
+        return cls(
+            points,
+            tallies,
+            starts,
+            earlier_s=points[-1].elapsed,
+            improved_at=None if improved_at is None else int(improved_at),
+            best=points[-1].best,
+        )
 
     def _thin(self, elapsed: float) -> None:
         """Drop every second point that is no improvement, and keep fewer from now on."""

@@ -77,10 +77,9 @@ class Prepared:
         return choose(self._replayed(finalists_of(state)))
 
     def _final_hops(self) -> float:
-        if self.settings.time is not None:
-            return max(FINAL_HOPS, HOPS_A_SECOND * self.settings.time)
-        proposals = float("inf") if self.settings.budget is None else self.settings.budget
-        return min(FINAL_HOPS, max(GLANCED_HOPS, HOPS_A_PROPOSAL * proposals))
+        time, budget = self.settings.time, self.settings.budget
+        most = FINAL_HOPS if time is None else max(FINAL_HOPS, HOPS_A_SECOND * time)
+        return most if budget is None else min(most, FINAL_HOPS, max(GLANCED_HOPS, HOPS_A_PROPOSAL * budget))
 
     def _rough(self, candidate: Candidate) -> Timeline:
         """A candidate's times as the search has them."""

@@ -139,7 +139,7 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
     n_packet = int(room * (1024 + 1.25 * first))
     n_connection = int(room * (64 + np.count_nonzero(transfers) + 2 * edges))
     n_event = n_task + n_connection + 64
-    n_place = 2 << (len(network.bandwidth) - 1).bit_length()
+    n_place = 2 << max(len(network.bandwidth) - 1, 0).bit_length()
     rings = np.where(reduces, most, 0)
     roots = np.flatnonzero(tasks.n_pred == 0)
     return PacketWork(

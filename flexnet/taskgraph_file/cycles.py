@@ -82,7 +82,8 @@ def put_together(graph: TaskGraph) -> TaskGraph:
     """All-reduces that `along_cycles` divided, whole again and over ascending members: for another network.
 
     Parts of one all-reduce follow each other, wait for the same tasks, join the same servers, and have equal times and,
-    but for a byte, sizes.  Members that all are in ascending order tell no ring, and such all-reduces stay.
+    but for a byte, sizes.  So may several all-reduces; where the first ring comes again, the next one begins.  Of rings
+    that are all alike, as those of two servers, it cannot be seen which belong together; they stay apart.
 
     Parameters
     ----------
@@ -94,26 +95,28 @@ def put_together(graph: TaskGraph) -> TaskGraph:
     TaskGraph
         The very same if no all-reduce tells a ring; its tasks stay in order.
     """
-    reduces = np.flatnonzero(graph.kind == ALLREDUCE)
-    orders = [graph.members(task).tolist() for task in reduces.tolist()]
-    members = [sorted(order) for order in orders]
+    reduces = np.flatnonzero(graph.kind == ALLREDUCE).tolist()
+    orders = [tuple(graph.members(task).tolist()) for task in reduces]
+    members = [tuple(sorted(order)) for order in orders]
     if orders == members:
         return graph
     waits = _predecessors(graph)
-    kept, rings, size = np.ones(graph.n_task, np.bool_), [], graph.bytes.copy()
-    i = 0
-    while i < len(reduces):
-        task = reduces[i]
-        last = i + 1
-        while last < len(reduces) and members[last] == members[i] and _alike(graph, waits, task, reduces[last]):
-            last += 1
-        if orders[i:last] == members[i:last]:
-            last = i + 1
-        parts = reduces[i:last]
+    kept, rings, size = np.ones(graph.n_task, np.bool_), list[tuple[int, ...]](), graph.bytes.copy()
+    begin = 0
+    while begin < len(reduces):
+        end = begin + 1
+        while (
+            end < len(reduces)
+            and members[end] == members[begin]
+            and orders[end] != orders[begin]
+            and _alike(graph, waits, reduces[begin], reduces[end])
+        ):
+            end += 1
+        parts = reduces[begin:end]
         kept[parts[1:]] = False
-        size[task] = graph.bytes[parts].sum()
-        rings.append(members[i])
-        i = last
+        size[parts[0]] = graph.bytes[parts].sum()
+        rings.append(members[begin])
+        begin = end
     number = np.cumsum(kept) - 1
     source = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
     edge = kept[graph.succ]  # parts have no successors

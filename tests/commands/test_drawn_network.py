@@ -77,6 +77,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["search", "--resume", str(tmp_path / "two"), "--search-budget", "120"]) == 2
     assert "--topology" in capsys.readouterr().err
     moved = two_leaves(tmp_path / "elsewhere.graphml")
+    path.unlink()
     words = ["search", "--resume", str(tmp_path / "two"), "--search-budget", "120", "--topology", str(moved)]
     assert main(words) == 0
 

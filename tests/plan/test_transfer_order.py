@@ -1,5 +1,7 @@
 """The order in which a task's transfers leave: the same ones, and all senders busy with different receivers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from fbuf_samples import task_graphs
@@ -12,7 +14,7 @@ from flexnet.plan.task_kinds import FORWARD, NOMINAL_COMM
 from flexnet.plan.transfer_order import spread_transfers
 
 
-def all_to_all(n: int, senders: range, receivers: range, size: int) -> TaskGraph:
+def all_to_all(n: int, senders: Sequence[int], receivers: Sequence[int], size: int) -> TaskGraph:
     """A task on every sender whose output goes to all receivers."""
     pairs = [(s, r) for s in senders for r in receivers if s != r]
     m = len(senders)
@@ -59,6 +61,19 @@ def test_no_receiver_is_sent_to_twice_at_a_time(senders: range, receivers: range
     for step in range(min(map(len, orders))):
         at_once = [order[step] for order in orders]
         assert len(set(at_once)) == len(at_once)
+
+
+@given(n=st.integers(4, 24), m=st.integers(2, 24), seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_uneven_numbers_are_nearly_even(n: int, m: int, seed: int) -> None:
+    """Of senders, receivers, and which servers these are: in the order of their numbers, all would send to one."""
+    rng = np.random.default_rng(seed)
+    senders, receivers = (sorted(rng.choice(48, k, replace=False).tolist()) for k in (n, m))
+    graph = spread_transfers(all_to_all(48, senders, receivers, 1))
+    orders = [(graph.place[graph.successors(task)] % 48).tolist() for task in range(n)]
+    steps = min(map(len, orders))
+    most = [np.bincount([order[step] for order in orders]).max() for step in range(steps)]
+    assert not steps or np.mean(most) <= 3 * -(-n // m) + 1
 
 
 @given(n=st.integers(2, 12))

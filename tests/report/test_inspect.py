@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
+from fbuf_samples import circulant, small_graph
 
 from flexnet.__main__ import main
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
@@ -14,6 +15,7 @@ from flexnet.report.inspection import inspect_file
 from flexnet.search.plan_file import read_plan_file
 from flexnet.taskgraph_file.encode import encode
 from flexnet.taskgraph_file.read import read_contents
+from flexnet.taskgraph_file.write import taskgraph_file
 
 
 def test_counts_are_those_of_the_plan(run_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +39,22 @@ def test_counts_are_those_of_the_plan(run_directory: Path, capsys: pytest.Captur
         int(hops): int((n_hop == hops).sum()) for hops in np.unique(n_hop[n_hop > 0])
     }
     assert found["wrong"] == []
+
+
+def test_orders_of_members_are_rings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, path = small_graph(4), tmp_path / "graph.fbuf"
+    for cycles, told in (
+        (((0, 1, 2, 3), (0, 3, 2, 1)), "along 2 rings, by the orders of members"),
+        ((), "no rings, so along routes"),
+    ):
+        network = circulant(4, (1,)).with_cycles(cycles)
+        arguments = {"operators": [], "run_seconds": graph.seconds, "inter_gpu_bandwidth": 1e9}
+        path.write_bytes(encode(taskgraph_file(graph, network, **arguments)[0]))
+        assert main(["inspect", str(path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if line.startswith("groups") and told in line]
+        assert main(["inspect", str(path), "--json"]) == 0
+        assert orjson.loads(capsys.readouterr().out)["member_orders"] == ({"4": 2} if cycles else {})
 
 
 def test_it_is_told_in_words(run_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,10 +43,19 @@ def test_every_proposal_is_counted_by_what_was_tried(jobs: int) -> None:
 
 
 def test_what_is_written_is_read_as_it_was() -> None:
-    history, _ = observed(ready(40))
+    history, state = observed(ready(40))
     again = History.from_json(orjson.loads(history.to_json()))
     assert again.to_json() == history.to_json()
     assert again.earlier_s == pytest.approx(history.last.elapsed, abs=1e-4)
+    assert again.improved_at == history.improved_at is not None
+    for off in (-1e-10, 1e-10):  # as what is written may be
+        points = [point._replace(best=point.best + off) for point in again.points]
+        resumed = replace(again, points=points, best=state.best.seconds)
+        seconds = state.best.seconds
+        progress = Progress(1, 9, seconds, seconds, True, seconds, 1.0)
+        resumed.observe(progress, state, Info(seconds, False, False, False, False, "nothing"))
+        assert resumed.improved_at == history.improved_at
+        assert resumed.tallies["nothing"].gained == 0.0
 
 
 def test_long_searches_keep_few_points_and_every_first_and_last() -> None:

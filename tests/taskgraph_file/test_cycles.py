@@ -56,27 +56,27 @@ def test_parts_along_routes_take_as_long_as_the_whole_over_cycles(graph, seed, p
     assert (parts.op == graph.op[origin]).all()
 
 
-@given(graph=task_graphs(N), seed=st.integers(0, 999))
+@given(graph=task_graphs(N), seed=st.integers(0, 999), alike=st.booleans())
 @settings(deadline=None, max_examples=80)
-def test_parts_are_put_together_again(graph, seed):
+def test_parts_are_put_together_again(graph, seed, alike):
     """Before a file runs on another network, which divides its all-reduces over rings of its own."""
-    graph = large(graph)
-    parts, _ = along_cycles(graph, with_random_cycles(seed))
+    size = np.where(graph.kind == ALLREDUCE, 50_000_000 if alike else graph.bytes + 50_000_000, graph.bytes)
+    graph = ascending(replace(graph, bytes=size))  # alike: as scale and shift of a norm
+    rng = np.random.default_rng(seed)
+    groups = {tuple(sorted(graph.members(task))) for task in np.flatnonzero(graph.kind == ALLREDUCE)}
+    drawn = {tuple(rng.permutation(group).tolist()) for group in groups for _ in range(rng.integers(0, 5))}
+    cycles = tuple(sorted(cycle for cycle in drawn if len(cycle) > 1))
+    parts, _ = along_cycles(graph, FLAT.with_cycles(cycles))
     whole = put_together(parts)
     whole.check()
-    assert put_together(ascending(graph)).n_task == graph.n_task
-    assert whole.n_task <= graph.n_task
-    for name in ("bytes", "seconds"):  # tensors of one size that wait for the same become one
-        of_reduce = [getattr(one, name)[one.kind != ALLREDUCE].tolist() for one in (graph, whole)]
-        assert of_reduce[0] == of_reduce[1]
-    size = [one.bytes[one.kind == ALLREDUCE].sum() for one in (graph, whole)]
-    assert size[0] == size[1]
-    groups = [{tuple(sorted(one.members(t))) for t in np.flatnonzero(one.kind == ALLREDUCE)} for one in (graph, whole)]
-    assert groups[0] == groups[1]
-    links = FairLinks(protocol=FLUID)
-    before, after = (links.seconds(one.arrays(), network_arrays(FLAT)) for one in (ascending(graph), ascending(whole)))
-    if whole.n_task == graph.n_task:
-        assert after == pytest.approx(before, rel=1e-6)
+    for name in ("kind", "seconds", "bytes", "succ_ptr", "succ", "op"):
+        assert getattr(whole, name).tolist() == getattr(graph, name).tolist(), name
+    for task in range(graph.n_task):
+        if graph.kind[task] == ALLREDUCE:
+            assert whole.members(task).tolist() == graph.members(task).tolist()
+        else:
+            assert whole.place[task] == graph.place[task]
+    assert put_together(graph) is graph
 
 
 def ascending(graph):

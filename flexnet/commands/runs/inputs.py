@@ -157,7 +157,7 @@ def read_history(request: SearchRequest, state: State) -> History:
     """
     assert request.output is not None
     path = request.output / HISTORY
-    return history.read_history(path) if path.exists() else History.begin(state)
+    return replace(history.read_history(path), best=state.best.seconds) if path.exists() else History.begin(state)
 
 
 def _is_of(network: Network, cluster: Cluster) -> bool:

@@ -37,7 +37,7 @@ class RunRecord:
     notes : list of str
         What is to be told of the files themselves, and not kept.
     extended_at : list of int
-        Proposals after which the search was resumed with another limit than it began with.
+        Proposals after which the search was resumed with another limit than it began with, or for more seconds.
     """
 
     request: SearchRequest

@@ -43,7 +43,7 @@ class Earlier:
     versions : Mapping[str, str]
         Of flexnet and the libraries it ran with.
     extended_at : tuple of int
-        Proposals after which it was resumed with another limit.
+        Proposals after which it was resumed with another limit, or for more seconds.
     """
 
     source: str
@@ -70,13 +70,15 @@ class Earlier:
 
     def repeats(self, request: SearchRequest) -> bool:
         """Whether the run has finished, and another one of its search would come out bit for bit the same."""
-        timed = request.settings.time is not None
-        return self.status == "finished" and self.versions == versions() and self.same_limits(request) and not timed
+        same = self.status == "finished" and self.versions == versions() and not self.extended_at
+        return same and not self.extended_by(request)
 
-    def same_limits(self, request: SearchRequest) -> bool:
-        """Whether a search ends after as many proposals and seconds as the run."""
-        before = search_request(parse_search(self.arguments)).settings
-        return (before.budget, before.time) == (request.settings.budget, request.settings.time)
+    def extended_by(self, request: SearchRequest) -> bool:
+        """Whether a search that goes on with the run ends elsewhere than the run would have, as far as is known."""
+        limits = [parse_search(words).values for words in (self.arguments, request.arguments)]
+        if any(values["time"] is not None for values in limits):
+            return True
+        return bool(limits[0]["search_budget"] != limits[1]["search_budget"])
 
 
 def read_earlier(directory: Path) -> Earlier:

@@ -51,6 +51,8 @@ def _again(document: Mapping[str, Any]) -> str:
             "This command searches the same at one go, which may end elsewhere: the run was resumed with other limits "
             f"after {after} proposals"
         )
+    if document["status"] == "interrupted":
+        return "This command begins the search anew; this run of it was stopped"
     if "--time" in document["arguments"]:
         return "This command searches the same, and for as long; the plan depends on how far it gets in that time"
     return "This command finds the plan again"

@@ -26,13 +26,17 @@ def clear_events(events):  # type: ignore[no-untyped-def]
     events.full[0] = False
     events.of_link[:] = NEVER
     events.of_link_order[:] = 0
-    for link in range(events.of_link.shape[0] // 2):
-        play(events, link)
+    winner = events.winner
+    n_leaf = winner.shape[0] // 2
+    for link in range(n_leaf):
+        winner[n_leaf + link] = 2 * link
+    for node in range(n_leaf - 1, 0, -1):
+        winner[node] = winner[2 * node]
 
 
 @inlined
 def schedule_link(events, time, place):  # type: ignore[no-untyped-def]
-    """Let the event in a link's place, 2 x link + kind, be at ``time``, or `NEVER`; then the link has to `play`."""
+    """Let the event in a link's ``place``, 2 x link + kind, be at ``time`` (ps), or `NEVER`; then it has to `play`."""
     events.of_link[place] = time
     events.of_link_order[place] = events.made[0]
     events.made[0] += 1

@@ -24,13 +24,13 @@ class Events(NamedTuple):
     Parameters
     ----------
     time, order, item : int64 (n_event,)
-        The heap: when, the how manieth that was made, what.
+        The heap: when (picoseconds), as which event it was scheduled, what.
     n : int64 (1,)
         How many are in the heap.
-    of_link, of_link_order : int64 (2 * n,)
-        The same of links, two places each; n is a power of two.
-    winner : int64 (2 * n,)
-        A tree over links, the root at 1, a link itself at n + link: the place with the first event below.
+    of_link, of_link_order : int64 (2 * n_leaf,)
+        When and as which event, of links, two places each; n_leaf is a power of two, no less than links.
+    winner : int64 (2 * n_leaf,)
+        A tree over links, the root at 1, a link itself at n_leaf + link: the place with the first event below.
     made : int64 (1,)
         Events that were ever scheduled.
     full : bool (1,)
