@@ -24,6 +24,7 @@ from flexnet.simulate.kernels.packet_state import (
 from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.kernels.rings import rings_apart
 from flexnet.simulate.link_model import LinkModel, Timeline
+from flexnet.simulate.lockstep import find_lockstep
 from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["FollowedPackets"]
@@ -87,7 +88,7 @@ class FollowedPackets(LinkModel):
         transport = _transport(self.protocol)
         most = FOREVER if np.isinf(limit) else int(limit * PICOSECONDS)
         while True:
-            work = _reserve(tasks, network, self.protocol, self._room)
+            work = _reserve(tasks, network, routes, self.protocol, self._room)
             end = simulate_packets(tasks, network, routes, self.protocol, transport, most, work)
             check()
             if end >= 0:
@@ -124,7 +125,9 @@ def _links(network: NetworkArrays, protocol: Protocol) -> PacketLinks:
     return PacketLinks(byte, latency, unmarked, *(np.zeros(n, np.int64) for _ in range(5)))
 
 
-def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room: float) -> PacketWork:
+def _reserve(
+    tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes, protocol: Protocol, room: float
+) -> PacketWork:
     """Memory for the first window of every flow at once, ``room`` times."""
     n_task, n_server = len(tasks.kind), network.n_server
     reduces, transfers = tasks.kind == ALLREDUCE, tasks.kind == NOMINAL_COMM
@@ -139,6 +142,8 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
     n_packet = int(room * (1024 + 1.25 * first))
     n_connection = int(room * (64 + np.count_nonzero(transfers) + 2 * edges))
     n_event = n_task + n_connection + 64
+    hops = np.concatenate([network.route, network.ring_links, network.cycle_links]).astype(np.int32)
+    links = _links(network, protocol)
     n_place = 2 << max(len(network.bandwidth) - 1, 0).bit_length()
     rings = np.where(reduces, most, 0)
     roots = np.flatnonzero(tasks.n_pred == 0)
@@ -153,9 +158,9 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
         waiting=_ints(n_task),
         roots=roots[np.argsort(tasks.rank[roots], kind="stable")],
         queues=make_queues(n_task, n_server),
-        hops=np.concatenate([network.route, network.ring_links, network.cycle_links]).astype(np.int32),
+        hops=hops,
         packets=_columns(Packets, n_packet, marked=np.bool_, one=("unused",)),
-        links=_links(network, protocol),
+        links=links,
         connections=_columns(
             Connections,
             n_connection,
@@ -172,6 +177,7 @@ def _reserve(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, room
             rings_open=_ints(n_task),
             apart=np.array([rings_apart(tasks, network, protocol)]),
         ),
+        lockstep=find_lockstep(tasks, network, routes, protocol, hops, links),
         stop=STOP,
     )
 

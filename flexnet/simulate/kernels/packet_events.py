@@ -9,13 +9,34 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["NEVER", "PIPE_ARRIVES", "QUEUE_SERVED", "clear_events", "next_event", "play", "schedule", "schedule_link"]
+__all__ = [
+    "APART",
+    "GO_BACK",
+    "NEVER",
+    "OPEN",
+    "PIPE_ARRIVES",
+    "QUEUE_SERVED",
+    "ROOT",
+    "TASK_ENDS",
+    "TASK_STARTS",
+    "TIMERS",
+    "clear_events",
+    "next_event",
+    "play",
+    "schedule",
+    "schedule_link",
+]
 
 NEVER = np.int64(2) ** 62
 
-# Events of links: which of its two places a link has them in.  The number of any event is its kind plus 8 times what it
-# is about.
+# Between the numbers of two events is room for those that one of them stands for, see
+# `flexnet.simulate.kernels.lockstep`.
+APART = np.int64(2) ** 20
+
+# Kinds of events; the number of an event is its kind plus 8 times what it is about.  Of a link: in which of its two
+# places it is.
 QUEUE_SERVED, PIPE_ARRIVES = 0, 1
+TASK_ENDS, TASK_STARTS, TIMERS, GO_BACK, ROOT, OPEN = 2, 3, 4, 5, 6, 7
 
 
 @kernel
@@ -39,7 +60,7 @@ def schedule_link(events, time, place):  # type: ignore[no-untyped-def]
     """Let the event in a link's ``place``, 2 x link + kind, be at ``time`` (ps), or `NEVER`; then it has to `play`."""
     events.of_link[place] = time
     events.of_link_order[place] = events.made[0]
-    events.made[0] += 1
+    events.made[0] += APART
 
 
 @inlined
@@ -81,7 +102,7 @@ def schedule(events, time, item):  # type: ignore[no-untyped-def]
         events.full[0] = True
         return
     order = events.made[0]
-    events.made[0] += 1
+    events.made[0] += APART
     hole = events.n[0]
     events.n[0] += 1
     while hole > 0:

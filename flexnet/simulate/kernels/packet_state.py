@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flexnet.simulate.kernels.fair_state import Queues
 
-__all__ = ["Connections", "Events", "PacketLinks", "PacketWork", "Packets", "Reduces", "Transport"]
+__all__ = ["Connections", "Events", "Lockstep", "PacketLinks", "PacketWork", "Packets", "Reduces", "Transport"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ class Events(NamedTuple):
     winner : int64 (2 * n_leaf,)
         A tree over links, the root at 1, a link itself at n_leaf + link: the place with the first event below.
     made : int64 (1,)
-        Events that were ever scheduled.
+        Events that were ever scheduled, times ``APART``.
     full : bool (1,)
         Whether this struct or another one was too small, and what was simulated is void.
     """
@@ -115,6 +115,8 @@ class Connections(NamedTuple):
         Bytes to send.
     task, ring
         The task it is of, and its ring's place among those of the all-reduce; -1 for a transfer.
+    track, twin
+        The track of `Lockstep` all of whose lanes it is followed for, or -1; scratch.
     sent_to, acked, received
         Last byte that was sent, acknowledged, and received in order.
     window, threshold
@@ -129,7 +131,7 @@ class Connections(NamedTuple):
     duplicates, recovering, recover_to
         Fast recovery.
     under_way
-        Packets in the network.
+        Packets in the network; -1 before it opens.
     done : bool
     following
         The next one in the list of unused ones; ``unused`` (1,) is the first, ``n`` (1,) those ever used.
@@ -142,6 +144,8 @@ class Connections(NamedTuple):
     size: Ints
     task: Ints
     ring: Ints
+    track: Ints
+    twin: Ints
     sent_to: Ints
     acked: Ints
     received: Ints
@@ -202,6 +206,60 @@ class Reduces(NamedTuple):
     apart: npt.NDArray[np.bool_]
 
 
+class Lockstep(NamedTuple):
+    """Rings over the same lanes, see `flexnet.simulate.kernels.lockstep`: they run on the same *track*.
+
+    Parameters
+    ----------
+    first : int64 (n_collective + 1,)
+        The number of the first ring of every collective.
+    track : int64 (n_ring,)
+        That a ring runs on, or -1 where its edges cannot be followed together.
+    edge_ptr : int64 (n_ring,)
+    edge : int64 (n_edge,)
+        ``edge[edge_ptr[ring] + lane]`` is the edge of a ring along a lane of its track; that of lane 0 is followed.
+    n_lane, n_hop : int64 (n_track,)
+        Lanes of a track, and links of each.
+    ptr : int64 (n_track + 1,)
+    link : int64 (n_lane_link,)
+        Link h of lane k of a track is ``link[ptr[track] + k * n_hop[track] + h]``.
+    sum_of : int64 (n_track,)
+        A sum over lanes by which tracks are told apart.
+    lane : int64 (n_link,)
+        Scratch, -1.
+    of_link_ptr : int64 (n_link + 1,)
+    of_link : int64
+        The tracks with a lane over a link.
+    near_ptr : int64 (n_track + 1,)
+    near : int64
+        Other tracks that share links with a track.
+    alive : int64 (n_track,)
+        Connections that are followed for all lanes of a track.
+    begun_by : int64 (n_track,)
+        The ring that opened the first of them.
+    others : int64 (n_track,)
+        Connections on links of a track that are followed by themselves, once a link, or for a near track.
+    """
+
+    first: Ints
+    track: Ints
+    edge_ptr: Ints
+    edge: Ints
+    n_lane: Ints
+    n_hop: Ints
+    ptr: Ints
+    link: Ints
+    sum_of: Ints
+    lane: Ints
+    of_link_ptr: Ints
+    of_link: Ints
+    near_ptr: Ints
+    near: Ints
+    alive: Ints
+    begun_by: Ints
+    others: Ints
+
+
 class PacketWork(NamedTuple):
     """Everything together.
 
@@ -221,4 +279,5 @@ class PacketWork(NamedTuple):
     links: PacketLinks
     connections: Connections
     reduces: Reduces
+    lockstep: Lockstep
     stop: Ints

@@ -4,11 +4,18 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
-from flexnet.simulate.kernels.dctcp import acknowledged, enqueue_packet, go_back, open_connection
+from flexnet.simulate.kernels.dctcp import acknowledged, enqueue_packet, go_back
+from flexnet.simulate.kernels.lockstep import begin_connection, end_of_connection, new_connection
 from flexnet.simulate.kernels.packet_events import (
+    GO_BACK,
     NEVER,
+    OPEN,
     PIPE_ARRIVES,
     QUEUE_SERVED,
+    ROOT,
+    TASK_ENDS,
+    TASK_STARTS,
+    TIMERS,
     clear_events,
     next_event,
     play,
@@ -20,9 +27,6 @@ from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, next_w
 
 __all__ = ["simulate_packets"]
 
-# More events, see `flexnet.simulate.kernels.packet_events`.
-TASK_ENDS, TASK_STARTS, TIMERS, GO_BACK, ROOT, OPEN = 2, 3, 4, 5, 6, 7
-
 
 @kernel
 def simulate_packets(tasks, network, routes, protocol, transport, limit, work):  # type: ignore[no-untyped-def]
@@ -31,7 +35,8 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
     Every connection is one of DCTCP (`flexnet.simulate.kernels.dctcp`), every link a queue, first in first out, that
     drops nothing and marks packets which leave more than a threshold behind, then a pipe as long as its latency.
     Acknowledgements arrive at once.  A transfer is a connection; a round of a ring opens one an edge and ends with
-    the last.  Compute is first in, first out per server.  Everything happens in whole picoseconds, and what happens at
+    the last, and where all edges do the same one is followed (`flexnet.simulate.kernels.lockstep`).  Compute is first
+    in, first out per server.  Everything happens in whole picoseconds, and what happens at
     the same one, in the order in which it was scheduled: so FlexNetPacket does it (``tcp.cpp``, ``dctcp.cpp``,
     ``ecnqueue.cpp``, ``pipe.cpp``, ``ffapp.cpp`` of Flasew/ffsim-opera), whose times come out to the picosecond.
 
@@ -85,8 +90,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
                 if acknowledged(transport, work, c, packets.last_byte[p], packets.sent[p], packets.marked[p], now):
                     n_left -= _end_connection(tasks, network, routes, protocol, transport, work, c, now)
                 if connections.done[c] and connections.under_way[c] == 0:
-                    connections.following[c] = connections.unused[0]
-                    connections.unused[0] = c
+                    end_of_connection(work, c)
             waits = links.pipe_first[which]
             schedule_link(events, packets.due[waits] if waits >= 0 else NEVER, 2 * which + PIPE_ARRIVES)
             play(events, which)
@@ -99,7 +103,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
             _look_at_timers(transport, work, now)
             schedule(events, now + transport.tick, np.int64(TIMERS))
         elif what == OPEN:
-            open_connection(transport, work, which, now)
+            begin_connection(tasks, network, routes, protocol, transport, work, which, now)
         elif what == ROOT:
             _release(tasks, work, which, now)
         elif not connections.done[which]:  # it may have ended since its timer went off
@@ -122,6 +126,8 @@ def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     connections.unused[0] = -1
     connections.n[0] = 0
     connections.timeouts[0] = 0
+    work.lockstep.alive[:] = 0
+    work.lockstep.others[:] = 0
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 
@@ -192,27 +198,12 @@ def _serve(transport, events, packets, links, link, now):  # type: ignore[no-unt
 
 
 @inlined
-def _new_connection(work, task, ring, begin, end, size, patience, now):  # type: ignore[no-untyped-def]
-    """Open a connection over links ``begin`` to ``end``, after everything else that is due now."""
-    connections = work.connections
-    c = connections.unused[0]
+def _open_later(work, task, ring, track, begin, end, size, patience, now):  # type: ignore[no-untyped-def]
+    """Open a connection after everything else that is due now."""
+    size = max(size, 2)  # the SYN's byte, and one that has a packet of its own
+    c = new_connection(work, task, ring, track, begin, end, size, patience)
     if c >= 0:
-        connections.unused[0] = connections.following[c]
-    elif connections.n[0] < connections.begin.shape[0]:
-        c = connections.n[0]
-        connections.n[0] += 1
-    else:
-        work.events.full[0] = True
-        return
-    connections.done[c] = False
-    connections.timer[c] = NEVER
-    connections.patience[c] = patience
-    connections.task[c] = task
-    connections.ring[c] = ring
-    connections.begin[c] = begin
-    connections.end[c] = end
-    connections.size[c] = max(size, 2)  # the SYN's byte, and one that has a packet of its own
-    schedule(work.events, now, OPEN + 8 * np.int64(c))
+        schedule(work.events, now, OPEN + 8 * np.int64(c))
 
 
 @kernel
@@ -225,7 +216,7 @@ def _start_flows(tasks, network, routes, protocol, transport, work, task, now): 
         if begin == end:
             _end_task(tasks, work, task, now)
             return 1
-        _new_connection(work, task, -1, begin, end, tasks.bytes[task], transport.first_patience, now)
+        _open_later(work, task, -1, -1, begin, end, tasks.bytes[task], transport.first_patience, now)
         return 0
     c = tasks.place[task]
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
@@ -260,12 +251,20 @@ def _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
         size = size // n // n_ring
     patience = transport.first_patience if own > 0 else transport.first_ring_patience
     phase = 2 - reduces.round[ring] if protocol.by_server else -1
+    lanes = work.lockstep
+    track = lanes.track[lanes.first[c] + r]
+    if track >= 0:
+        followed = lanes.edge[lanes.edge_ptr[lanes.first[c] + r]]
+        begin, end = edge_hops(tasks, network, routes, protocol, c, r, followed, phase)
+        reduces.open[ring] = 1
+        _open_later(work, task, r, track, begin, end, size, patience, now)
+        return True
     reduces.open[ring] = 0
     for m in range(n):
         begin, end = edge_hops(tasks, network, routes, protocol, c, r, m, phase)
         if begin < end:
             reduces.open[ring] += 1
-            _new_connection(work, task, r, begin, end, size, patience, now)
+            _open_later(work, task, r, -1, begin, end, size, patience, now)
     return reduces.open[ring] > 0
 
 
@@ -301,5 +300,6 @@ def _look_at_timers(transport, work, now):  # type: ignore[no-untyped-def]
                 late >>= 1
             connections.patience[c] *= 2
             connections.timer[c] = now + connections.patience[c]
-            connections.timeouts[0] += 1
+            track = connections.track[c]
+            connections.timeouts[0] += work.lockstep.n_lane[track] if track >= 0 else 1
             schedule(work.events, now + (transport.tick - late) // 200, GO_BACK + 8 * np.int64(c))
