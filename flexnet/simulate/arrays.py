@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.network import Network
+from flexnet.plan.arrays import TaskArrays
 
-__all__ = ["FlowRoutes", "NetworkArrays", "network_arrays"]
+__all__ = ["FlowRoutes", "NetworkArrays", "network_arrays", "only_routes"]
 
 Floats = npt.NDArray[np.float64]
 
 NO_PTR = np.zeros(1, np.int32)
+NO_EDGES = np.zeros(0, np.int32)
 
 
 class NetworkArrays(NamedTuple):
@@ -47,6 +49,11 @@ class FlowRoutes(NamedTuple):
 
     transfer: npt.NDArray[np.int32]
     edge: npt.NDArray[np.int32]
+
+
+def only_routes(tasks: TaskArrays) -> FlowRoutes:
+    """The routes of flows where every pair of servers has one."""
+    return FlowRoutes(tasks.place, NO_EDGES)
 
 
 def network_arrays(network: Network) -> NetworkArrays:

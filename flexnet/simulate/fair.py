@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flexnet.interrupts import check
 from flexnet.plan.arrays import TaskArrays
-from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, only_routes
 from flexnet.simulate.fair_work import Room, make_work
 from flexnet.simulate.kernels.fair import simulate_fair
 from flexnet.simulate.kernels.fair_state import FairWork
@@ -22,7 +22,6 @@ __all__ = ["FairLinks", "LinkLoads"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NO_EDGES = np.zeros(0, np.int32)
 NO_ROOM = Room()
 AS_MEANT = PACKET._replace(rings_by_index=False)
 
@@ -108,7 +107,7 @@ class FairLinks(LinkModel):
         self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
     ) -> tuple[float, FairWork]:
         if routes is None:
-            routes = FlowRoutes(tasks.place, NO_EDGES)
+            routes = only_routes(tasks)
         n_group, by_server = len(tasks.group_ptr) - 1, self.protocol.by_server
         if len(self._group_class) < n_group:
             self._group_class = np.zeros(2 * n_group, np.int64)

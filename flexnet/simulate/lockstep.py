@@ -5,11 +5,11 @@ import numpy.typing as npt
 
 from flexnet.plan.arrays import TaskArrays
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
-from flexnet.simulate.kernels.lanes import count_edges, find_lanes
+from flexnet.simulate.kernels.lanes import count_edges, find_lanes, find_met
 from flexnet.simulate.kernels.packet_state import Lockstep, PacketLinks
 from flexnet.simulate.protocol import Protocol
 
-__all__ = ["find_lockstep"]
+__all__ = ["find_lockstep", "followed"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -74,6 +74,45 @@ def find_lockstep(
     of_link_ptr = np.concatenate([[0], np.cumsum(count)])
     near_ptr, near = _near(of_link, count, n_ring)
     return lockstep._replace(of_link_ptr=of_link_ptr, of_link=of_link, near_ptr=near_ptr, near=near)
+
+
+def followed(
+    tasks: TaskArrays,
+    network: NetworkArrays,
+    routes: FlowRoutes,
+    protocol: Protocol,
+    hops: npt.NDArray[np.int32],
+    lockstep: Lockstep,
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """How much is followed where rings stay together all the time, because their links carry nothing else.
+
+    Parameters
+    ----------
+    tasks, network, routes, protocol, hops
+        As in `find_lockstep`.
+    lockstep : Lockstep
+        What that found.
+
+    Returns
+    -------
+    edges : int64 (n_collective,)
+        Edges of a ring of every collective that are followed: all its members', or one.
+    links : bool (n_link,)
+        Links on which packets are followed, if there are any; others are like one of them.
+    """
+    n_link, n_track = len(lockstep.lane), int(lockstep.track.max(initial=-1)) + 1
+    edges, links = np.diff(tasks.group_ptr).astype(np.int64), np.ones(n_link, np.bool_)
+    if not n_track:
+        return edges, links
+    met = np.zeros(n_link, np.bool_)
+    find_met(tasks, network, routes, protocol, hops, lockstep, met)
+    alone = np.diff(lockstep.near_ptr)[:n_track] == 0
+    alone[lockstep.of_link[met[np.repeat(np.arange(n_link), np.diff(lockstep.of_link_ptr))]]] = False
+    for track in np.flatnonzero(alone).tolist():
+        links[lockstep.link[lockstep.ptr[track] + lockstep.n_hop[track] : lockstep.ptr[track + 1]]] = False
+    together = (lockstep.track >= 0) & alone[np.maximum(lockstep.track, 0)]
+    edges[np.logical_and.reduceat(together, lockstep.first[:-1])] = 1
+    return edges, links
 
 
 def _near(of_link: Ints, count: Ints, n_track: int) -> tuple[Ints, Ints]:

@@ -10,7 +10,7 @@ from flexnet.interrupts import check
 from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
-from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, only_routes
 from flexnet.simulate.fair_work import make_queues
 from flexnet.simulate.kernels.packet_state import (
     Connections,
@@ -24,14 +24,13 @@ from flexnet.simulate.kernels.packet_state import (
 from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.kernels.rings import rings_apart
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.lockstep import find_lockstep
+from flexnet.simulate.lockstep import find_lockstep, followed
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["FollowedPackets"]
+__all__ = ["FollowedPackets", "followed_edges_and_links"]
 
 Ints = npt.NDArray[np.int64]
 
-NO_EDGES = np.zeros(0, np.int32)
 PICOSECONDS = 1e12
 FOREVER = 2**62
 
@@ -84,7 +83,7 @@ class FollowedPackets(LinkModel):
     def _run(
         self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
     ) -> tuple[float, PacketWork]:
-        routes = FlowRoutes(tasks.place, NO_EDGES) if routes is None else routes
+        routes = only_routes(tasks) if routes is None else routes
         transport = _transport(self.protocol)
         most = FOREVER if np.isinf(limit) else int(limit * PICOSECONDS)
         while True:
@@ -95,6 +94,20 @@ class FollowedPackets(LinkModel):
                 self._timeouts = int(work.connections.timeouts[0])
                 return float(end) / PICOSECONDS, work
             self._room *= 2.0
+
+
+def followed_edges_and_links(
+    tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Edges of every collective's rings, and links, on which packets are followed: see `flexnet.simulate.lockstep`."""
+    hops = _hops(network)
+    lockstep = find_lockstep(tasks, network, routes, protocol, hops, _links(network, protocol))
+    return followed(tasks, network, routes, protocol, hops, lockstep)
+
+
+def _hops(network: NetworkArrays) -> npt.NDArray[np.int32]:
+    """Links of all routes, then of all rings, then of all cycles."""
+    return np.concatenate([network.route, network.ring_links, network.cycle_links]).astype(np.int32)
 
 
 def _transport(protocol: Protocol) -> Transport:
@@ -128,22 +141,22 @@ def _links(network: NetworkArrays, protocol: Protocol) -> PacketLinks:
 def _reserve(
     tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes, protocol: Protocol, room: float
 ) -> PacketWork:
-    """Memory for the first window of every flow at once, ``room`` times."""
+    """Memory for the first window of every flow that is followed at once, ``room`` times."""
     n_task, n_server = len(tasks.kind), network.n_server
     reduces, transfers = tasks.kind == ALLREDUCE, tasks.kind == NOMINAL_COMM
+    hops, links = _hops(network), _links(network, protocol)
+    lockstep = find_lockstep(tasks, network, routes, protocol, hops, links)
     members = np.diff(tasks.group_ptr)[tasks.place[reduces]]
+    edges = followed(tasks, network, routes, protocol, hops, lockstep)[0][tasks.place[reduces]]
     most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
-    edges = int(members.sum()) * most
     window = float(protocol.first_window)
     first = np.minimum(np.ceil(tasks.bytes[transfers] / protocol.packet_bytes), window).sum() + len(members)
     if len(members):
         ring = np.ceil(tasks.bytes[reduces] / (1 if protocol.by_server else members) / protocol.packet_bytes)
-        first += (np.minimum(ring, window) * members).sum() * most
+        first += (np.minimum(ring, window) * edges).sum() * most
     n_packet = int(room * (1024 + 1.25 * first))
-    n_connection = int(room * (64 + np.count_nonzero(transfers) + 2 * edges))
+    n_connection = int(room * (64 + np.count_nonzero(transfers) + 2 * int(edges.sum()) * most))
     n_event = n_task + n_connection + 64
-    hops = np.concatenate([network.route, network.ring_links, network.cycle_links]).astype(np.int32)
-    links = _links(network, protocol)
     n_place = 2 << max(len(network.bandwidth) - 1, 0).bit_length()
     rings = np.where(reduces, most, 0)
     roots = np.flatnonzero(tasks.n_pred == 0)
@@ -177,7 +190,7 @@ def _reserve(
             rings_open=_ints(n_task),
             apart=np.array([rings_apart(tasks, network, protocol)]),
         ),
-        lockstep=find_lockstep(tasks, network, routes, protocol, hops, links),
+        lockstep=lockstep,
         stop=STOP,
     )
 

@@ -5,11 +5,11 @@ import numpy as np
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.semantics import Semantics
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
-from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
+from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, only_routes
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import LinkModel
-from flexnet.simulate.packets import FollowedPackets
+from flexnet.simulate.packets import FollowedPackets, followed_edges_and_links
 from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["MOST_HOPS", "flow_hops", "packet_hops", "priced_links", "replayed_links"]
@@ -61,11 +61,16 @@ def flow_hops(tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes | No
 def _hops_and_least(
     tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes | None
 ) -> tuple[float, float]:
-    """Hops of all packets, and seconds that the busiest server or link takes."""
+    """Hops of all packets that are followed, and seconds that the busiest server or link takes."""
     fair = FairLinks(protocol=protocol)
     least = fair.seconds(tasks, network, limit=0.0, routes=routes)  # adds up loads only
     packet = protocol.packet_bytes or PACKET.packet_bytes
-    carried = float(fair.link_loads(len(network.bandwidth)).bytes.sum()) / packet
+    carried = fair.link_loads(len(network.bandwidth)).bytes
+    members = np.diff(tasks.group_ptr)
+    edges = members
+    if protocol.by_packet:
+        edges, links = followed_edges_and_links(tasks, network, protocol, routes or only_routes(tasks))
+        carried = carried[links]
     flows = np.count_nonzero(tasks.kind == NOMINAL_COMM)
-    members = np.diff(tasks.group_ptr)[tasks.place[tasks.kind == ALLREDUCE]].astype(np.float64)
-    return carried + flows + float((2.0 * members * members).sum()), least
+    place = tasks.place[tasks.kind == ALLREDUCE]
+    return float(carried.sum()) / packet + flows + float((2.0 * members * edges)[place].sum()), least

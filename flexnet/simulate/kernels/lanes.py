@@ -3,9 +3,10 @@
 import numpy as np
 
 from flexnet.kernels import kernel
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.simulate.kernels.rings import edge_hops, ring_count
 
-__all__ = ["count_edges", "find_lanes"]
+__all__ = ["count_edges", "find_lanes", "find_met"]
 
 
 @kernel
@@ -154,3 +155,23 @@ def _number_edges(tasks, network, routes, protocol, hops, lanes, c, r, track, at
         begin, _ = edge_hops(tasks, network, routes, protocol, c, r, m, -1)
         lanes.edge[at + lanes.lane[hops[begin]]] = m
     _unmark_lanes(lanes, track)
+
+
+@kernel
+def find_met(tasks, network, routes, protocol, hops, lanes, met):  # type: ignore[no-untyped-def]
+    """Mark in ``met`` (n_link,) the links of transfers and of rings without tracks."""
+    met[:] = False
+    for task in range(tasks.kind.shape[0]):
+        if tasks.kind[task] == NOMINAL_COMM:
+            path = routes.transfer[task]
+            for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
+                met[network.route[i]] = True
+    for c in range(tasks.group_ptr.shape[0] - 1):
+        n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+        for ring in range(lanes.first[c], lanes.first[c + 1]):
+            if n < 2 or lanes.track[ring] >= 0:
+                continue
+            for m in range(n):
+                begin, end = edge_hops(tasks, network, routes, protocol, c, ring - lanes.first[c], m, -1)
+                for h in range(begin, end):
+                    met[hops[h]] = True
