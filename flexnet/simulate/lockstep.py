@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.plan.arrays import TaskArrays
+from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
 from flexnet.simulate.kernels.lanes import count_edges, find_lanes, find_met
 from flexnet.simulate.kernels.packet_state import Lockstep, PacketLinks
@@ -63,7 +64,8 @@ def find_lockstep(
     )
     if not n_edge:
         return lockstep
-    n_track = find_lanes(tasks, network, routes, protocol, hops, links, lockstep, np.zeros(n_link, np.int64))
+    seen = np.zeros(n_link, np.int64)
+    n_track = find_lanes(tasks, network, routes, protocol, hops, links, _used(tasks), lockstep, seen)
     link = lockstep.link[: lockstep.ptr[n_track]]
     track = np.repeat(np.arange(n_track), np.diff(lockstep.ptr[: n_track + 1]))
     count = np.bincount(link, minlength=n_link)
@@ -105,7 +107,7 @@ def followed(
     if not n_track:
         return edges, links
     met = np.zeros(n_link, np.bool_)
-    find_met(tasks, network, routes, protocol, hops, lockstep, met)
+    find_met(tasks, network, routes, protocol, hops, _used(tasks), lockstep, met)
     alone = np.diff(lockstep.near_ptr)[:n_track] == 0
     alone[lockstep.of_link[met[np.repeat(np.arange(n_link), np.diff(lockstep.of_link_ptr))]]] = False
     for track in np.flatnonzero(alone).tolist():
@@ -113,6 +115,11 @@ def followed(
     together = (lockstep.track >= 0) & alone[np.maximum(lockstep.track, 0)]
     edges[np.logical_and.reduceat(together, lockstep.first[:-1])] = 1
     return edges, links
+
+
+def _used(tasks: TaskArrays) -> npt.NDArray[np.bool_]:
+    """Which collectives some task runs; bool (n_collective,)."""
+    return np.bincount(tasks.place[tasks.kind == ALLREDUCE], minlength=len(tasks.group_ptr) - 1) > 0
 
 
 def _near(of_link: Ints, count: Ints, n_track: int) -> tuple[Ints, Ints]:

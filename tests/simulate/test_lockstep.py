@@ -18,6 +18,7 @@ from flexnet.simulate import packets
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.lockstep import find_lockstep
 from flexnet.simulate.packets import FollowedPackets
+from flexnet.simulate.priced_links import packet_hops
 from flexnet.simulate.protocol import PACKET, TCP, Protocol
 
 N = 8
@@ -123,3 +124,17 @@ def test_timers_go_off_for_every_lane(monkeypatch):
     together, apart = both_ways(graph, network_of("rings", gbps=1.0), PACKET, monkeypatch)
     assert together[1] == apart[1] > 0
     assert together[0].tolist() == apart[0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["rings", "cycles", "switch", "mesh"])
+def test_what_stays_together_is_told_once(kind):
+    """Of a ring of 8 servers an eighth is followed; a transfer over links of one may part the lanes of that one."""
+    reduce = (ALLREDUCE, 0, 4_000_000, 0.1)
+    network = network_arrays(network_of(kind))
+    every = PACKET._replace(by_packet=False)  # of which nothing is told once
+    few = packet_hops(staggered([reduce]).arrays(), network, PACKET)
+    assert few == pytest.approx(packet_hops(staggered([reduce]).arrays(), network, every) / N)
+    met = staggered([reduce, (NOMINAL_COMM, 1, 2, 0.1)]).arrays()
+    n_ring = {"rings": 4, "cycles": 4, "switch": 1, "mesh": 1}[kind]
+    parted = packet_hops(met, network, every) / n_ring
+    assert 0.9 * parted < packet_hops(met, network, PACKET) < 1.1 * parted + few + 2 * N * N

@@ -32,10 +32,10 @@ def count_edges(tasks, network, routes, protocol, first):  # type: ignore[no-unt
 
 
 @kernel
-def find_lanes(tasks, network, routes, protocol, hops, links, lockstep, seen):  # type: ignore[no-untyped-def]
+def find_lanes(tasks, network, routes, protocol, hops, links, used, lockstep, seen):  # type: ignore[no-untyped-def]
     """Find which rings run over the same lanes: fill ``lockstep`` but for what tracks have in common.
 
-    ``seen`` (n_link,) is scratch.  Returns the number of tracks.
+    ``used`` (n_collective,) are those that tasks run; ``seen`` (n_link,) is scratch.  Returns the number of tracks.
     """
     lanes = lockstep
     seen[:] = -1
@@ -49,7 +49,7 @@ def find_lanes(tasks, network, routes, protocol, hops, links, lockstep, seen):  
             r = ring - lanes.first[c]
             lanes.edge_ptr[ring] = at
             lanes.track[ring] = -1
-            if n < 2 or not _alike(tasks, network, routes, protocol, hops, links, c, r, ring, seen):
+            if n < 2 or not used[c] or not _alike(tasks, network, routes, protocol, hops, links, c, r, ring, seen):
                 continue
             track, sum_of = _known_track(tasks, network, routes, protocol, hops, lanes, c, r, n_track)
             if track < 0:
@@ -158,7 +158,7 @@ def _number_edges(tasks, network, routes, protocol, hops, lanes, c, r, track, at
 
 
 @kernel
-def find_met(tasks, network, routes, protocol, hops, lanes, met):  # type: ignore[no-untyped-def]
+def find_met(tasks, network, routes, protocol, hops, used, lanes, met):  # type: ignore[no-untyped-def]
     """Mark in ``met`` (n_link,) the links of transfers and of rings without tracks."""
     met[:] = False
     for task in range(tasks.kind.shape[0]):
@@ -169,7 +169,7 @@ def find_met(tasks, network, routes, protocol, hops, lanes, met):  # type: ignor
     for c in range(tasks.group_ptr.shape[0] - 1):
         n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
         for ring in range(lanes.first[c], lanes.first[c + 1]):
-            if n < 2 or lanes.track[ring] >= 0:
+            if n < 2 or not used[c] or lanes.track[ring] >= 0:
                 continue
             for m in range(n):
                 begin, end = edge_hops(tasks, network, routes, protocol, c, ring - lanes.first[c], m, -1)
