@@ -8,6 +8,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.packet_events import NEVER, QUEUE_SERVED, play, schedule_link
+from flexnet.simulate.kernels.packet_queues import push
 
 __all__ = ["acknowledged", "enqueue_packet", "go_back", "open_connection"]
 
@@ -19,38 +20,29 @@ def _size(transport, last_byte):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def enqueue_packet(transport, events, packets, links, link, p, now):  # type: ignore[no-untyped-def]
-    """Put packet ``p`` at the end of a link's queue."""
-    packets.following[p] = -1
-    links.queued[link] += _size(transport, packets.last_byte[p])
-    if links.first[link] < 0:
-        links.first[link] = p
-        served = now + _size(transport, packets.last_byte[p]) * links.byte[link]
-        schedule_link(events, served, 2 * np.int64(link) + QUEUE_SERVED)
+def enqueue_packet(  # type: ignore[no-untyped-def]
+    transport, events, packets, links, link, c, hop, last_byte, sent, marked, now
+):
+    """Put a packet of connection ``c`` at the end of a link's queue."""
+    size = _size(transport, last_byte)
+    if not push(packets, links, link, c, hop, last_byte, sent, marked):
+        events.full[0] = True
+        return
+    links.queued[link] += size
+    if links.n_queue[link] == 1:
+        schedule_link(events, now + size * links.byte[link], 2 * np.int64(link) + QUEUE_SERVED)
         play(events, np.int64(link))
-    else:
-        packets.following[links.last[link]] = p
-    links.last[link] = p
 
 
 @inlined
 def _send(transport, work, c, last_byte, now):  # type: ignore[no-untyped-def]
     """Send a packet of connection ``c``."""
-    packets, connections = work.packets, work.connections
-    p = packets.unused[0]
-    if p < 0:
-        work.events.full[0] = True
-        return
-    packets.unused[0] = packets.following[p]
-    packets.connection[p] = c
-    packets.hop[p] = connections.begin[c]
-    packets.last_byte[p] = last_byte
-    packets.sent[p] = now
-    packets.marked[p] = False
+    connections = work.connections
     connections.under_way[c] += 1
     if connections.timer[c] == NEVER:
         connections.timer[c] = now + connections.patience[c]
-    enqueue_packet(transport, work.events, packets, work.links, work.hops[connections.begin[c]], p, now)
+    hop = connections.begin[c]
+    enqueue_packet(transport, work.events, work.packets, work.links, work.hops[hop], c, hop, last_byte, now, False, now)
 
 
 @kernel

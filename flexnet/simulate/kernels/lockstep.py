@@ -12,6 +12,7 @@ import numpy as np
 from flexnet.kernels import inlined, kernel
 from flexnet.simulate.kernels.dctcp import open_connection
 from flexnet.simulate.kernels.packet_events import GO_BACK, NEVER, play, schedule
+from flexnet.simulate.kernels.packet_queues import after, push, serve_first
 from flexnet.simulate.kernels.rings import edge_hops
 
 __all__ = ["begin_connection", "end_of_connection", "new_connection"]
@@ -199,10 +200,21 @@ def _copy_link(work, link, other, edge):  # type: ignore[no-untyped-def]
 
     Of what is due at one time edges come one after the other, in the order in which the first ring there opened them.
     """
-    links, events = work.links, work.events
+    packets, links, connections, events = work.packets, work.links, work.connections, work.events
+    n_pipe = links.n_pipe[link]
+    p = links.head[link]
+    for i in range(n_pipe + links.n_queue[link]):
+        c = packets.connection[p]
+        twin = connections.twin[c]
+        hop = packets.hop[p] - connections.begin[c] + connections.begin[twin]
+        if not push(packets, links, other, twin, hop, packets.last_byte[p], packets.sent[p], packets.marked[p]):
+            events.full[0] = True
+            return
+        packets.due[links.write[other] - 1] = packets.due[p]
+        if i < n_pipe:
+            serve_first(packets, links, other)
+        p = after(packets, p)
     links.queued[other] = links.queued[link]
-    links.first[other], links.last[other] = _copy_packets(work, links.first[link])
-    links.pipe_first[other], links.pipe_last[other] = _copy_packets(work, links.pipe_first[link])
     for place in range(2):
         events.of_link[2 * other + place] = events.of_link[2 * link + place]
         events.of_link_order[2 * other + place] = events.of_link_order[2 * link + place]
@@ -215,31 +227,3 @@ def _move_back(events, link, edge):  # type: ignore[no-untyped-def]
     events.of_link_order[2 * link] += edge
     events.of_link_order[2 * link + 1] += edge
     play(events, np.int64(link))
-
-
-@kernel
-def _copy_packets(work, p):  # type: ignore[no-untyped-def]
-    """Twins of packet ``p`` and all that follow it, of the twins of their connections; the first and last, or -1."""
-    packets, connections = work.packets, work.connections
-    first, last = np.int64(-1), np.int64(-1)
-    while p >= 0:
-        twin = packets.unused[0]
-        if twin < 0:
-            work.events.full[0] = True
-            return first, last
-        packets.unused[0] = packets.following[twin]
-        c = packets.connection[p]
-        packets.connection[twin] = connections.twin[c]
-        packets.hop[twin] = packets.hop[p] - connections.begin[c] + connections.begin[connections.twin[c]]
-        packets.last_byte[twin] = packets.last_byte[p]
-        packets.sent[twin] = packets.sent[p]
-        packets.due[twin] = packets.due[p]
-        packets.marked[twin] = packets.marked[p]
-        packets.following[twin] = -1
-        if last >= 0:
-            packets.following[last] = twin
-        else:
-            first = twin
-        last = twin
-        p = packets.following[p]
-    return first, last

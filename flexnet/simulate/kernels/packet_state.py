@@ -15,6 +15,7 @@ from flexnet.simulate.kernels.fair_state import Queues
 __all__ = ["Connections", "Events", "Lockstep", "PacketLinks", "PacketWork", "Packets", "Reduces", "Transport"]
 
 Ints = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 
@@ -49,12 +50,12 @@ class Events(NamedTuple):
 
 
 class Packets(NamedTuple):
-    """Packets under way.
+    """Packets under way, in chunks; see `flexnet.simulate.kernels.packet_queues`.
 
     Parameters
     ----------
-    connection : int64 (n_packet,)
-    hop : int64 (n_packet,)
+    connection : int32 (n_packet,)
+    hop : int32 (n_packet,)
         Where in ``PacketWork.hops`` the link is whose queue or pipe it is in.
     last_byte : int64 (n_packet,)
         Of the connection's bytes; 1 for a SYN, which is one byte.
@@ -63,19 +64,19 @@ class Packets(NamedTuple):
     due : int64 (n_packet,)
         When it leaves the pipe it is in.
     marked : bool (n_packet,)
-    following : int64 (n_packet,)
-        The next one in the same queue, pipe, or list of unused ones.
+    next_chunk : int64 (n_chunk,)
+        The one that the same link went on with, or the next one that is not in use.
     unused : int64 (1,)
-        The first packet that is not under way, or -1.
+        The first chunk that is not in use, or -1.
     """
 
-    connection: Ints
-    hop: Ints
+    connection: Ints32
+    hop: Ints32
     last_byte: Ints
     sent: Ints
     due: Ints
     marked: npt.NDArray[np.bool_]
-    following: Ints
+    next_chunk: Ints
     unused: Ints
 
 
@@ -88,20 +89,24 @@ class PacketLinks(NamedTuple):
         Picoseconds that a byte takes, and of latency.
     most_unmarked
         Bytes in the queue up to which no packet is marked.
-    first, last, pipe_first, pipe_last
-        Packets in queue and pipe; first is -1 if there is none.
+    head, served, write
+        Where the first packet in the pipe is, or in the queue where that is empty; where the first in the queue is; and
+        where the next one would be, in a new chunk if that is the end of one.
+    n_pipe, n_queue
+        Packets.
     queued
-        Bytes.
+        Bytes in the queue.
     """
 
     byte: Ints
     latency: Ints
     most_unmarked: Ints
-    first: Ints
-    last: Ints
+    head: Ints
+    served: Ints
+    write: Ints
+    n_pipe: Ints
+    n_queue: Ints
     queued: Ints
-    pipe_first: Ints
-    pipe_last: Ints
 
 
 class Connections(NamedTuple):
@@ -274,7 +279,7 @@ class PacketWork(NamedTuple):
     waiting: Ints
     roots: Ints
     queues: Queues
-    hops: npt.NDArray[np.int32]
+    hops: Ints32
     packets: Packets
     links: PacketLinks
     connections: Connections

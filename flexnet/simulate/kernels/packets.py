@@ -22,6 +22,7 @@ from flexnet.simulate.kernels.packet_events import (
     schedule,
     schedule_link,
 )
+from flexnet.simulate.kernels.packet_queues import clear_packets, pop, serve_first
 from flexnet.simulate.kernels.rings import edge_hops, ring_count, ring_rounds
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, next_waiting, wake
 
@@ -78,21 +79,19 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
             _serve(transport, events, packets, work.links, which, now)
         elif what == PIPE_ARRIVES:
             links = work.links
-            p = links.pipe_first[which]
-            links.pipe_first[which] = packets.following[p]
-            c = packets.connection[p]
-            packets.hop[p] += 1
-            if packets.hop[p] < connections.end[c]:
-                enqueue_packet(transport, events, packets, links, work.hops[packets.hop[p]], p, now)
+            p = links.head[which]
+            c, hop = packets.connection[p], packets.hop[p] + 1
+            last_byte, sent, marked = packets.last_byte[p], packets.sent[p], packets.marked[p]
+            pop(packets, links, which)
+            if hop < connections.end[c]:
+                enqueue_packet(transport, events, packets, links, work.hops[hop], c, hop, last_byte, sent, marked, now)
             else:
-                packets.following[p] = packets.unused[0]
-                packets.unused[0] = p
-                if acknowledged(transport, work, c, packets.last_byte[p], packets.sent[p], packets.marked[p], now):
+                if acknowledged(transport, work, c, last_byte, sent, marked, now):
                     n_left -= _end_connection(tasks, network, routes, protocol, transport, work, c, now)
                 if connections.done[c] and connections.under_way[c] == 0:
                     end_of_connection(work, c)
-            waits = links.pipe_first[which]
-            schedule_link(events, packets.due[waits] if waits >= 0 else NEVER, 2 * which + PIPE_ARRIVES)
+            due = packets.due[links.head[which]] if links.n_pipe[which] > 0 else NEVER
+            schedule_link(events, due, 2 * which + PIPE_ARRIVES)
             play(events, which)
         elif what == TASK_ENDS:
             _end_task(tasks, work, which, now)
@@ -116,13 +115,7 @@ def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
     packets, connections = work.packets, work.connections
     clear_events(work.events)
-    work.links.first[:] = -1
-    work.links.pipe_first[:] = -1
-    work.links.queued[:] = 0
-    n_packet = packets.following.shape[0]
-    for p in range(n_packet):
-        packets.following[p] = p + 1 if p + 1 < n_packet else -1
-    packets.unused[0] = 0
+    clear_packets(packets, work.links)
     connections.unused[0] = -1
     connections.n[0] = 0
     connections.timeouts[0] = 0
@@ -175,22 +168,16 @@ def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
 @inlined
 def _serve(transport, events, packets, links, link, now):  # type: ignore[no-untyped-def]
     """The first packet in a link's queue has left: mark it if the queue is long, and begin with the next one."""
-    p = links.first[link]
+    p = links.served[link]
     if links.queued[link] > links.most_unmarked[link]:
         packets.marked[p] = True
     links.queued[link] -= 1 if packets.last_byte[p] == 1 else transport.packet_bytes
-    following = packets.following[p]
-    links.first[link] = following
-    packets.following[p] = -1
     packets.due[p] = now + links.latency[link]
-    if links.pipe_first[link] < 0:
-        links.pipe_first[link] = p
+    serve_first(packets, links, link)
+    if links.n_pipe[link] == 1:
         schedule_link(events, packets.due[p], 2 * link + PIPE_ARRIVES)
-    else:
-        packets.following[links.pipe_last[link]] = p
-    links.pipe_last[link] = p
-    if following >= 0:
-        size = 1 if packets.last_byte[following] == 1 else transport.packet_bytes
+    if links.n_queue[link] > 0:
+        size = 1 if packets.last_byte[links.served[link]] == 1 else transport.packet_bytes
         schedule_link(events, now + size * links.byte[link], 2 * link + QUEUE_SERVED)
     else:
         schedule_link(events, NEVER, 2 * link + QUEUE_SERVED)
