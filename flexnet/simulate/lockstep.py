@@ -41,7 +41,7 @@ def find_lockstep(
     """
     n_link = len(links.byte)
     first = np.zeros(len(tasks.group_ptr), np.int64)
-    n_edge, n_lane_link = (0, 0) if protocol.by_server else count_edges(tasks, network, routes, protocol, first)
+    n_edge, n_lane_link = count_edges(tasks, network, routes, protocol, first)
     n_ring = int(first[-1])
     lockstep = Lockstep(
         first=first,
@@ -62,7 +62,7 @@ def find_lockstep(
         begun_by=np.zeros(n_ring, np.int64),
         others=np.zeros(n_ring, np.int64),
     )
-    if not n_edge:
+    if protocol.by_server or not n_edge:
         return lockstep
     seen = np.zeros(n_link, np.int64)
     n_track = find_lanes(tasks, network, routes, protocol, hops, links, _used(tasks), lockstep, seen)

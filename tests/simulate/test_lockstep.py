@@ -108,7 +108,7 @@ flow = st.one_of(
 @given(
     flows=st.lists(flow, min_size=1, max_size=8),
     kind=st.sampled_from(["rings", "cycles", "switch", "mesh"]),
-    protocol=st.sampled_from([PACKET, TCP, PACKET._replace(rings_by_index=False)]),
+    protocol=st.sampled_from([PACKET, TCP, PACKET._replace(rings_by_index=False), PACKET._replace(by_server=True)]),
 )
 def test_the_same_as_following_every_edge(flows, kind, protocol, monkeypatch):
     (ends, timeouts, few), (other, others, many) = both_ways(staggered(flows), network_of(kind), protocol, monkeypatch)
