@@ -13,31 +13,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+from numba.core import config, types
 from numba.core.options import DefaultOptions
+from numba.extending import typeof_impl
 
 from flexnet import interrupts
 
-__all__ = ["STOP", "inlined", "kernel"]
+__all__ = ["STOP", "called", "inlined", "kernel"]
 
-NAMES = ("kernels.py", "kernels/*.py", "arrays.py", "protocol.py", "task_kinds.py")
+NAMES = ("kernels.py", "kernels/*.py", "structs.py", "arrays.py", "protocol.py", "task_kinds.py")
 SOURCES = sorted(path for name in NAMES for path in Path(__file__).parent.rglob(name))
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()
 
 # Others may run meanwhile: two plans are followed packet by packet at once, and Ctrl-C is heard.
 #
 # Without Numba's runtime references are not counted.  For structs of arrays that takes longer than all else: replays
-# are 4 to 19 times slower with it, and compiling them takes 37 s instead of 15.  The option is not a documented one (as
-# of 0.60 to 0.68); should it go, kernels are only slow.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True} | (
+# are 4 to 19 times slower with it.  The option is not a documented one (as of 0.60 to 0.68); should it go, kernels are
+# only slow.
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True} | (
     {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 )
+
+_COMPILED: bool = not vars(config)["DISABLE_JIT"]
 
 STOP: npt.NDArray[np.int64] = np.frombuffer(interrupts.STOP, np.int64)
 """For kernels that take long: not 0 when they are to return at once; int64 (1,).  See `flexnet.interrupts`."""
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function``, and keep the machine code for as long as no kernel changes.
+    """Compile ``function`` for Python to call, and keep the machine code for as long as no kernel changes.
 
     It must not allocate memory, see ``OPTIONS``.
     """
@@ -46,10 +50,35 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` as a part of those that call it: for what runs at every event.
+def called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile ``function`` for kernels to call."""
+    return _Called(function) if _COMPILED else function
 
-    Calls hand over structs array by array; without inlining replays are up to 30 % slower.
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile ``function`` as a part of the kernels that call it: for what runs at every event.
+
+    Without it replays by packets take a fifth more, those on shared links a tenth.  Numba's own ``inline="always"``
+    makes them no faster, and compiles a function anew, types and all, wherever it is called.
     """
-    compiled: Callable[..., Any] = njit(inline="always", **OPTIONS)(function)
-    return compiled
+    return _Called(function, forceinline=True) if _COMPILED else function
+
+
+class _Called:
+    """A function that kernels call, without what makes Python objects of its arguments and its result.
+
+    That takes a fifth of the time in which a kernel is compiled.  Where Python calls it all the same, as tests do, it
+    is compiled anew.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: bool) -> None:
+        self.by_kernels = njit(**(OPTIONS | options | {"no_cpython_wrapper": True}))(function)
+        self.by_python = njit(**OPTIONS)(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.by_python(*arguments)
+
+
+@typeof_impl.register(_Called)
+def _type_of_called(value: _Called, _: object) -> types.Dispatcher:
+    return types.Dispatcher(value.by_kernels)

@@ -13,6 +13,7 @@ from random_models import problem_of, tower
 
 from flexnet import Cluster, Settings, find_plan, kernels
 from flexnet.plan.semantics import PRESETS
+from flexnet.structs import Struct
 
 KERNEL = "from kept.kernels import kernel\n{}\n\n@kernel\ndef {}(x):\n    return {}\n"
 
@@ -47,6 +48,25 @@ def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_changes(tmp
     assert run(100) == (1010, 0)
 
 
+@kernels.called
+def twice(x):
+    return 2 * x
+
+
+@kernels.inlined
+def more(x):
+    return x + 1
+
+
+@kernels.kernel
+def twice_and_more(x):
+    return more(twice(x))
+
+
+def test_what_kernels_call_python_may_call_too():
+    assert (twice(3), more(3), twice_and_more(3)) == (6, 4, 7)
+
+
 def test_references_are_not_counted():
     """This numba still has the option without which replays are several times slower."""
     assert kernels.OPTIONS["_nrt"] is False
@@ -54,9 +74,11 @@ def test_references_are_not_counted():
 
 def struct_types(numba_type):
     """Python classes of the structs in a signature's types."""
-    if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
+    if isinstance(numba_type, Struct):
+        yield numba_type.of
+    elif isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
         yield numba_type.instance_class
-    for inner in getattr(numba_type, "types", ()):
+    for inner in numba_type.members.values() if isinstance(numba_type, Struct) else getattr(numba_type, "types", ()):
         yield from struct_types(inner)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.network import Network
+from flexnet.structs import struct
 
 __all__ = ["FlowRoutes", "NetworkArrays", "network_arrays"]
 
@@ -14,6 +15,7 @@ Floats = npt.NDArray[np.float64]
 NO_PTR = np.zeros(1, np.int32)
 
 
+@struct
 class NetworkArrays(NamedTuple):
     """What simulation kernels read of a `flexnet.network.Network`; shapes are documented there."""
 
@@ -33,6 +35,7 @@ class NetworkArrays(NamedTuple):
     cycle_links: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
+@struct
 class FlowRoutes(NamedTuple):
     """Which route of `NetworkArrays` every flow takes, where pairs of servers have several.
 

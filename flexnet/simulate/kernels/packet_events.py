@@ -7,7 +7,7 @@ there is (D. Knuth, The Art of Computer Programming, vol. 3, section 5.4.1); a h
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 
 __all__ = ["NEVER", "PIPE_ARRIVES", "QUEUE_SERVED", "clear_events", "next_event", "play", "schedule", "schedule_link"]
 
@@ -18,7 +18,7 @@ NEVER = np.int64(2) ** 62
 QUEUE_SERVED, PIPE_ARRIVES = 0, 1
 
 
-@kernel
+@called
 def clear_events(events):  # type: ignore[no-untyped-def]
     """Nothing is scheduled."""
     events.n[0] = 0
@@ -73,7 +73,7 @@ def next_event(events):  # type: ignore[no-untyped-def]
     return time, np.int64((place & 1) + 8 * (place >> 1))
 
 
-@kernel
+@called
 def schedule(events, time, item):  # type: ignore[no-untyped-def]
     """Add an event that is not of a link at ``time``, or say in ``events.full`` that there is no room."""
     times, orders, items = events.time, events.order, events.item
@@ -97,7 +97,7 @@ def schedule(events, time, item):  # type: ignore[no-untyped-def]
     items[hole] = item
 
 
-@kernel
+@called
 def _take_first(events):  # type: ignore[no-untyped-def]
     """Take the first event out of the heap and return its number."""
     times, orders, items = events.time, events.order, events.item

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.simulate.kernels.fair_state import Queues
+from flexnet.structs import struct
 
 __all__ = ["Connections", "Events", "PacketLinks", "PacketWork", "Packets", "Reduces", "Transport"]
 
@@ -18,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+@struct
 class Events(NamedTuple):
     """A tournament of links and a heap of others, see `flexnet.simulate.kernels.packet_events`.
 
@@ -48,6 +50,7 @@ class Events(NamedTuple):
     full: npt.NDArray[np.bool_]
 
 
+@struct
 class Packets(NamedTuple):
     """Packets under way.
 
@@ -79,6 +82,7 @@ class Packets(NamedTuple):
     unused: Ints
 
 
+@struct
 class PacketLinks(NamedTuple):
     """Links; int64 (n_link,).
 
@@ -104,6 +108,7 @@ class PacketLinks(NamedTuple):
     pipe_last: Ints
 
 
+@struct
 class Connections(NamedTuple):
     """Both ends of every connection; int64 (n_connection,) unless said otherwise; bytes are numbered from 1, the SYN's.
 
@@ -180,6 +185,7 @@ class Transport(NamedTuple):
     tick: int
 
 
+@struct
 class Reduces(NamedTuple):
     """Rings of all-reduces under way.
 
@@ -202,6 +208,7 @@ class Reduces(NamedTuple):
     apart: npt.NDArray[np.bool_]
 
 
+@struct
 class PacketWork(NamedTuple):
     """Everything together.
 
