@@ -7,6 +7,7 @@ with the structs and constants they take, in their name: after any change they a
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 from numba.core import config, types
+from numba.core.caching import FunctionCache
 from numba.core.options import DefaultOptions
 from numba.extending import typeof_impl
 
 from flexnet import interrupts
 
-__all__ = ["STOP", "called", "inlined", "kernel"]
+__all__ = ["STOP", "called", "inlined", "is_kept", "kernel"]
 
 NAMES = ("kernels.py", "kernels/*.py", "structs.py", "arrays.py", "protocol.py", "task_kinds.py")
 SOURCES = sorted(path for name in NAMES for path in Path(__file__).parent.rglob(name))
@@ -47,7 +49,15 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     function.__qualname__ = f"{function.__qualname__}_{DIGEST[:8]}"
     compiled: Callable[..., Any] = njit(cache=True, **OPTIONS)(function)
+    dispatcher: Any = compiled
+    if isinstance(getattr(dispatcher, "_cache", None), FunctionCache):  # not if it is left as Python
+        dispatcher._cache = _Shared(function)
     return compiled
+
+
+def is_kept(compiled: Any) -> bool:
+    """Whether there is machine code of a `kernel`, for some arguments."""
+    return not _COMPILED or any(Path(compiled.stats.cache_path).glob(f"*.{compiled.py_func.__qualname__}-*.nbi"))
 
 
 def called(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,6 +72,34 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     makes them no faster, and compiles a function anew, types and all, wherever it is called.
     """
     return _Called(function, forceinline=True) if _COMPILED else function
+
+
+class _Shared(FunctionCache):
+    """Machine code of a kernel.  Of processes that need it at once one compiles it, and the others wait for that."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._lock: Any = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        kept = super().load_overload(sig, target_context)
+        if kept is not None:
+            return kept
+        from filelock import FileLock
+
+        if self._lock is None:
+            self._lock = FileLock(Path(self.cache_path) / f"{self._impl.filename_base}.lock", fallback_to_soft=False)
+        with suppress(OSError):  # where the directory cannot be written, or locks are refused
+            self._lock.acquire()
+            kept = super().load_overload(sig, target_context)
+            if kept is not None:
+                self._lock.release()
+        return kept
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        super().save_overload(sig, data)
+        if self._lock is not None:
+            self._lock.release()
 
 
 class _Called:

@@ -48,6 +48,40 @@ def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_changes(tmp
     assert run(100) == (1010, 0)
 
 
+@pytest.mark.compiled
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
+    package = tmp_path / "kept"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    shutil.copy(kernels.__file__, package / "kernels.py")
+    (package / "only.py").write_text(KERNEL.format("", "only", "x + 1"))
+    code = (
+        "from kept.kernels import is_kept; from kept.only import only; before = is_kept(only);"
+        "print('ready', flush=True); input(); only(1); print(before, is_kept(only), len(only.stats.cache_hits))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(process.communicate(timeout=600)[0] for process in processes) == [
+        "False True 0\n",
+        "False True 1\n",
+    ]
+
+
 @kernels.called
 def twice(x):
     return 2 * x

@@ -5,7 +5,7 @@ D. Bertsekas and R. Gallager, Data Networks (2nd ed., 1992), section 6.5.2.
 
 import numpy as np
 
-from flexnet.kernels import called, inlined
+from flexnet.kernels import called, inlined, kernel
 from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.reach import open_all, open_reached
@@ -27,7 +27,7 @@ MANY = 64
 MANY_COARSE = 1024
 
 
-@called
+@kernel
 def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-untyped-def]
     """Rates per flow of the active classes; links within ``tolerance`` of being a bottleneck may count as one.
 
