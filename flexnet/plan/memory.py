@@ -34,7 +34,8 @@ def largest_part(problem: Problem, strategy: Strategy) -> tuple[Operator, float]
 
 def _by_server(problem: Problem, strategy: Strategy, per_part: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     op, column = np.nonzero(strategy.devices >= 0)
-    return np.bincount(strategy.devices[op, column], per_part[op].astype(np.float64), problem.cluster.n_server)
+    used = np.bincount(strategy.devices[op, column], per_part[op], problem.cluster.n_server)
+    return np.asarray(used, np.float64)
 
 
 def _per_part(problem: Problem, strategy: Strategy) -> npt.NDArray[np.int64]:
