@@ -13,6 +13,7 @@ from random_models import problem_of, tower
 
 from flexnet import Cluster, Settings, find_plan, kernels
 from flexnet.plan.semantics import PRESETS
+from flexnet.structs import Struct
 
 KERNEL = "from kept.kernels import kernel\n{}\n\n@kernel\ndef {}(x):\n    return {}\n"
 
@@ -47,6 +48,59 @@ def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_changes(tmp
     assert run(100) == (1010, 0)
 
 
+@pytest.mark.compiled
+def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
+    package = tmp_path / "kept"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    shutil.copy(kernels.__file__, package / "kernels.py")
+    (package / "only.py").write_text(KERNEL.format("", "only", "x + 1"))
+    code = (
+        "from kept.kernels import is_kept; from kept.only import only; before = is_kept(only);"
+        "print('ready', flush=True); input(); only(1); print(before, is_kept(only), len(only.stats.cache_hits))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(process.communicate(timeout=600)[0] for process in processes) == [
+        "False True 0\n",
+        "False True 1\n",
+    ]
+
+
+@kernels.called
+def twice(x):
+    return 2 * x
+
+
+@kernels.inlined
+def more(x):
+    return x + 1
+
+
+@kernels.kernel
+def twice_and_more(x):
+    return more(twice(x))
+
+
+def test_what_kernels_call_python_may_call_too():
+    assert (twice(3), more(3), twice_and_more(3)) == (6, 4, 7)
+
+
 def test_references_are_not_counted():
     """This numba still has the option without which replays are several times slower."""
     assert kernels.OPTIONS["_nrt"] is False
@@ -54,9 +108,11 @@ def test_references_are_not_counted():
 
 def struct_types(numba_type):
     """Python classes of the structs in a signature's types."""
-    if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
+    if isinstance(numba_type, Struct):
+        yield numba_type.of
+    elif isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
         yield numba_type.instance_class
-    for inner in getattr(numba_type, "types", ()):
+    for inner in numba_type.members.values() if isinstance(numba_type, Struct) else getattr(numba_type, "types", ()):
         yield from struct_types(inner)
 
 

@@ -54,11 +54,17 @@ def _search(ctx: click.Context, /, **_: object) -> int:
     from flexnet.commands.runs.directory import RunFiles, one_writer
     from flexnet.commands.runs.inputs import hashes_of
     from flexnet.commands.runs.record import RunRecord
+    from flexnet.search.compiling import Compiling
+    from flexnet.simulate.protocol import PROTOCOLS
 
     hashes = hashes_of(request)
     if earlier is not None:
         earlier.check_files(hashes)
-    with one_writer(request.output) if request.output is not None else nullcontext():
+    followed = request.semantics.fair_links and PROTOCOLS[request.settings.protocol].by_packet
+    with (
+        one_writer(request.output) if request.output is not None else nullcontext(),
+        Compiling() if followed else nullcontext(),
+    ):
         return _run(request, RunFiles(RunRecord(request, ctx.find_object(list) or [], hashes)), earlier)
 
 

@@ -99,8 +99,8 @@ class Network:
             If the routes are not for this network.
         """
         route_ptr, route = _checked_routes(self.topology, len(self.link_from), routes)
-        changed = replace(self, route_ptr=route_ptr, route=route)
-        return changed.with_cycles(self.topology.cycles) if self.topology.cycles else changed
+        cycles = _cycle_arrays(self.topology, route_ptr, route) if self.topology.cycles else {}
+        return replace(self, route_ptr=route_ptr, route=route, **cycles)
 
     def with_cycles(self, cycles: tuple[tuple[int, ...], ...]) -> "Network":
         """The same links and routes with these cycles in place of those there are; see `Topology`.
@@ -111,6 +111,7 @@ class Network:
             If a cycle is not of distinct servers.
         """
         topology = replace(self.topology, cycles=cycles)
+        _check_cycles(topology)
         return replace(self, topology=topology, **_cycle_arrays(topology, self.route_ptr, self.route))
 
     def to_networkx(self) -> "nx.Graph":
@@ -160,6 +161,7 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
         extra = latencies - latency if (latencies > latency).any() else extra
     route_ptr, route = _checked_routes(topology, len(link_from), routes)
     ring_ptr, ring_hops, ring_links = _ring_links(topology, link_id)
+    _check_cycles(topology)
     return Network(
         topology=topology,
         link_bandwidth=link_bandwidth,
@@ -228,11 +230,14 @@ def _ring_links(
     return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
 
 
+def _check_cycles(topology: Topology) -> None:
+    for cycle in topology.cycles:
+        check_cycle(topology, cycle)
+
+
 def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: npt.NDArray[np.int32]) -> dict[str, Any]:
     """The arrays of `Network` that tell cycles, along these routes."""
     n = topology.n_server
-    for cycle in topology.cycles:
-        check_cycle(topology, cycle)
     sets = by_members(topology.cycles)
     member = np.zeros((len(sets), n), np.bool_)
     for row, members in zip(member, sets, strict=True):

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.structs import struct
+
 __all__ = ["MAX_RANK", "Box", "ProblemArrays", "Strategy", "TaskArrays", "Workspace"]
 
 Ints = npt.NDArray[np.int64]
@@ -14,6 +16,7 @@ MAX_RANK = 6
 """Most dimensions of a config: those of a tensor, 5, and a reduction."""
 
 
+@struct
 class ProblemArrays(NamedTuple):
     """Struct of arrays; shapes in brackets.
 
@@ -60,6 +63,7 @@ class ProblemArrays(NamedTuple):
     edge_by_batch: npt.NDArray[np.bool_]
 
 
+@struct
 class Strategy(NamedTuple):
     """Arrays of a strategy: ``choice`` (n_op,) candidate per operator, ``devices`` (n_op, n_server) padded with -1.
 
@@ -72,6 +76,7 @@ class Strategy(NamedTuple):
     after: npt.NDArray[np.int64]
 
 
+@struct
 class TaskArrays(NamedTuple):
     """What simulation kernels read; the shapes are those of `TaskGraph`, with predecessor counts and ranks."""
 
@@ -87,6 +92,7 @@ class TaskArrays(NamedTuple):
     group: npt.NDArray[np.int32]
 
 
+@struct
 class Box(NamedTuple):
     """Which parts of a producer a consumer's part reads: int64 (MAX_RANK,) each.
 
@@ -107,6 +113,7 @@ class Box(NamedTuple):
     at: npt.NDArray[np.int64]
 
 
+@struct
 class Workspace(NamedTuple):
     """Room for the largest task graph so far; `Builder` grows it.
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
+from flexnet.structs import struct
 
 __all__ = ["FlowRoutes", "NetworkArrays", "network_arrays", "only_routes"]
 
@@ -16,6 +17,7 @@ NO_PTR = np.zeros(1, np.int32)
 NO_EDGES = np.zeros(0, np.int32)
 
 
+@struct
 class NetworkArrays(NamedTuple):
     """What simulation kernels read of a `flexnet.network.Network`; shapes are documented there."""
 
@@ -35,6 +37,7 @@ class NetworkArrays(NamedTuple):
     cycle_links: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
 
+@struct
 class FlowRoutes(NamedTuple):
     """Which route of `NetworkArrays` every flow takes, where pairs of servers have several.
 

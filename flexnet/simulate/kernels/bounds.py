@@ -8,14 +8,14 @@ problem, European J. of Operational Research 11 (1982) 42-47).
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.rings import ring_rounds, whole_packets
 
 __all__ = ["bound_by_machines", "longest_paths"]
 
 
-@kernel
+@called
 def longest_paths(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Fill ``work.heads`` with alone-time, head and tail of every task; return the longest path of all."""
     heads, n_task = work.heads, tasks.kind.shape[0]
@@ -55,7 +55,7 @@ def longest_paths(tasks, network, routes, protocol, work):  # type: ignore[no-un
     return longest
 
 
-@kernel
+@called
 def bound_by_machines(tasks, network, routes, protocol, longest, work):  # type: ignore[no-untyped-def]
     """The largest bound of a server or link, from tasks with late heads on; ``longest`` is that of all paths."""
     heads, servers, links = work.heads, work.heads.servers, work.heads.links

@@ -6,7 +6,7 @@ M. Alizadeh et al., Data Center TCP (DCTCP), SIGCOMM 2010; TCP as in RFC 5681 (w
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.packet_events import NEVER, QUEUE_SERVED, play, schedule_link
 from flexnet.simulate.kernels.packet_queues import push
 
@@ -45,7 +45,7 @@ def _send(transport, work, c, last_byte, now):  # type: ignore[no-untyped-def]
     enqueue_packet(transport, work.events, work.packets, work.links, work.hops[hop], c, hop, last_byte, now, False, now)
 
 
-@kernel
+@called
 def open_connection(transport, work, c, now):  # type: ignore[no-untyped-def]
     """Set a connection up whose links, size, task and patience are known, and send its SYN."""
     connections = work.connections
@@ -148,7 +148,7 @@ def _grow(transport, connections, c):  # type: ignore[no-untyped-def]
         connections.window[c] += room * size // connections.window[c]
 
 
-@kernel
+@called
 def acknowledged(transport, work, c, last_byte, sent, marked, now):  # type: ignore[no-untyped-def]
     """A packet of connection ``c`` has arrived, and its sender knows at once; return whether it was the last one."""
     connections, size = work.connections, transport.packet_bytes
@@ -204,7 +204,7 @@ def acknowledged(transport, work, c, last_byte, sent, marked, now):  # type: ign
     return False
 
 
-@kernel
+@called
 def go_back(transport, work, c, now):  # type: ignore[no-untyped-def]
     """The timer of connection ``c`` went off: begin again with the first packet that has not been acknowledged."""
     connections, size = work.connections, transport.packet_bytes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.bounds import bound_by_machines, longest_paths
 from flexnet.simulate.kernels.flow_classes import (
@@ -139,7 +139,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     return np.nan
 
 
-@kernel
+@called
 def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
     classes, links = work.classes, work.links

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.simulate.kernels.heap import Heap
+from flexnet.structs import struct
 
 __all__ = ["Classes", "FairWork", "Flows", "Heads", "Links", "Machines", "Queues", "Rings"]
 
@@ -18,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+@struct
 class Queues(NamedTuple):
     """Compute tasks that wait for their server, by the time they got ready, then by rank.
 
@@ -43,6 +45,7 @@ class Queues(NamedTuple):
     n_wake: Ints
 
 
+@struct
 class Rings(NamedTuple):
     """Classes of every all-reduce: of its rings, or of the way to its parameter server and of that back.
 
@@ -61,6 +64,7 @@ class Rings(NamedTuple):
     apart: npt.NDArray[np.bool_]
 
 
+@struct
 class Classes(NamedTuple):
     """Flows with the same links and about as long (`flexnet.simulate.kernels.windows`).
 
@@ -149,6 +153,7 @@ class Classes(NamedTuple):
     of_path: npt.NDArray[np.int32]
 
 
+@struct
 class Flows(NamedTuple):
     """Flows, ``n`` (1,) so far.
 
@@ -171,6 +176,7 @@ class Flows(NamedTuple):
     delay: Floats
 
 
+@struct
 class Links(NamedTuple):
     """Links of the network.
 
@@ -218,6 +224,7 @@ class Links(NamedTuple):
     stamp: Ints
 
 
+@struct
 class Machines(NamedTuple):
     """Servers or links: what tasks they have so far, with the least head and the least tail of these.
 
@@ -232,6 +239,7 @@ class Machines(NamedTuple):
     tail: Floats
 
 
+@struct
 class Heads(NamedTuple):
     """What tasks take and what comes before and after; see `flexnet.simulate.kernels.bounds`.
 
@@ -255,6 +263,7 @@ class Heads(NamedTuple):
     links: Machines
 
 
+@struct
 class FairWork(NamedTuple):
     """Everything together, with ``start`` and ``end`` of every task and how many predecessors it is ``waiting`` for.
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.simulate.kernels.heap import Heap
+from flexnet.structs import struct
 
 __all__ = ["FifoWork"]
 
@@ -13,6 +14,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+@struct
 class FifoWork(NamedTuple):
     """Scratch memory of `flexnet.simulate.kernels.fifo.simulate_fifo`."""
 

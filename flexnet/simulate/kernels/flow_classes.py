@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
@@ -107,7 +107,7 @@ def foresee_end(classes, c, now):  # type: ignore[no-untyped-def]
     classes.finish[c] = now + (classes.next_end[c] - classes.served[c]) / classes.rate[c]
 
 
-@kernel
+@called
 def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[no-untyped-def]
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
@@ -153,7 +153,7 @@ def _free(classes, links, c, n):  # type: ignore[no-untyped-def]
         links.users[link] = links.users[link] - freed if links.flows[link] > 0 else 0.0
 
 
-@kernel
+@called
 def let_go(classes, links):  # type: ignore[no-untyped-def]
     """Free what flows had that have ended, or are about to, since rates were solved last."""
     for k in range(classes.n_changed[0]):
@@ -163,7 +163,7 @@ def let_go(classes, links):  # type: ignore[no-untyped-def]
             classes.n_ending[c] = 0
 
 
-@kernel
+@called
 def watch(classes, links):  # type: ignore[no-untyped-def]
     """Keep the highest rate every link has had."""
     total = links.share

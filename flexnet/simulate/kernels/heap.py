@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.kernels import kernel
+from flexnet.kernels import called
+from flexnet.structs import struct
 
 __all__ = ["Heap", "pop", "push"]
 
 
+@struct
 class Heap(NamedTuple):
     """Events to come, ``n`` (1,) of them."""
 
@@ -18,7 +20,7 @@ class Heap(NamedTuple):
     n: npt.NDArray[np.int64]
 
 
-@kernel
+@called
 def push(heap, time, item):  # type: ignore[no-untyped-def]
     """Add ``item``."""
     times, items = heap.times, heap.items
@@ -32,7 +34,7 @@ def push(heap, time, item):  # type: ignore[no-untyped-def]
     items[hole] = item
 
 
-@kernel
+@called
 def pop(heap):  # type: ignore[no-untyped-def]
     """Take out the earliest item and return it; its time is ``heap.times[0]`` before."""
     times, items = heap.times, heap.items

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flexnet.kernels import kernel
+from flexnet.kernels import called, kernel
 from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.simulate.kernels.rings import edge_hops, ring_count
 
@@ -63,7 +63,7 @@ def find_lanes(tasks, network, routes, protocol, hops, links, used, lockstep, se
     return n_track
 
 
-@kernel
+@called
 def _alike(tasks, network, routes, protocol, hops, links, c, r, ring, seen):  # type: ignore[no-untyped-def]
     """Whether the edges of a ring have as many links each, none twice, that are alike from edge to edge."""
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
@@ -88,7 +88,7 @@ def _alike(tasks, network, routes, protocol, hops, links, c, r, ring, seen):  # 
     return True
 
 
-@kernel
+@called
 def _known_track(tasks, network, routes, protocol, hops, lanes, c, r, n_track):  # type: ignore[no-untyped-def]
     """The track with just the lanes of a ring, or -1; and a sum over its lanes, the same in any order of them."""
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
@@ -118,20 +118,20 @@ def _known_track(tasks, network, routes, protocol, hops, lanes, c, r, n_track): 
     return -1, sum_of
 
 
-@kernel
+@called
 def _mark_lanes(lanes, track):  # type: ignore[no-untyped-def]
     """Note at the first link of every lane of a track which one it is."""
     for lane in range(lanes.n_lane[track]):
         lanes.lane[lanes.link[lanes.ptr[track] + lane * lanes.n_hop[track]]] = lane
 
 
-@kernel
+@called
 def _unmark_lanes(lanes, track):  # type: ignore[no-untyped-def]
     for lane in range(lanes.n_lane[track]):
         lanes.lane[lanes.link[lanes.ptr[track] + lane * lanes.n_hop[track]]] = -1
 
 
-@kernel
+@called
 def _lay_track(tasks, network, routes, protocol, hops, lanes, c, r, track):  # type: ignore[no-untyped-def]
     """Write the lanes of a ring down as those of a track."""
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
@@ -147,7 +147,7 @@ def _lay_track(tasks, network, routes, protocol, hops, lanes, c, r, track):  # t
     lanes.ptr[track + 1] = at
 
 
-@kernel
+@called
 def _number_edges(tasks, network, routes, protocol, hops, lanes, c, r, track, at):  # type: ignore[no-untyped-def]
     """Write down, from ``at`` on, which edge of a ring every lane of its track is."""
     _mark_lanes(lanes, track)

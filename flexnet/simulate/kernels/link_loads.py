@@ -1,13 +1,13 @@
 """Bytes over every link, and the time they take at least."""
 
-from flexnet.kernels import kernel
+from flexnet.kernels import called
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.rings import ring_rounds
 
 __all__ = ["load_links"]
 
 
-@kernel
+@called
 def load_links(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Bytes every link carries, in ``work.links.bytes``; returns a time no schedule can beat.
 

@@ -9,7 +9,7 @@ their links are empty again.
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.dctcp import open_connection
 from flexnet.simulate.kernels.packet_events import GO_BACK, NEVER, play, schedule
 from flexnet.simulate.kernels.packet_queues import after, push, serve_first
@@ -49,7 +49,7 @@ def new_connection(work, task, ring, track, begin, end, size, patience):  # type
     return c
 
 
-@kernel
+@called
 def begin_connection(tasks, network, routes, protocol, transport, work, c, now):  # type: ignore[no-untyped-def]
     """Open a connection; of one that is followed for all edges of a ring, each by itself if they meet others."""
     connections, lanes = work.connections, work.lockstep
@@ -85,7 +85,7 @@ def begin_connection(tasks, network, routes, protocol, transport, work, c, now):
         open_connection(transport, work, one, now)
 
 
-@kernel
+@called
 def end_of_connection(work, c):  # type: ignore[no-untyped-def]
     """Connection ``c`` is done and none of its packets is under way: its place may be taken by another."""
     connections, lanes = work.connections, work.lockstep
@@ -123,7 +123,7 @@ def _meet(tasks, network, routes, protocol, work, c):  # type: ignore[no-untyped
     _count(work, c, 1)
 
 
-@kernel
+@called
 def _part(tasks, network, routes, protocol, work, track):  # type: ignore[no-untyped-def]
     """Give every lane of a track what the first one has; from now on each goes by itself."""
     connections, lanes, reduces = work.connections, work.lockstep, work.reduces
@@ -194,7 +194,7 @@ def _go_back_too(events, c, twin):  # type: ignore[no-untyped-def]
             return
 
 
-@kernel
+@called
 def _copy_link(work, link, other, edge):  # type: ignore[no-untyped-def]
     """Put twins of all packets of a link in the queue and pipe of another, which are empty; and its events.
 

@@ -5,7 +5,7 @@ D. Bertsekas and R. Gallager, Data Networks (2nd ed., 1992), section 6.5.2.
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined, kernel
 from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.reach import open_all, open_reached
@@ -45,7 +45,7 @@ def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-u
         fill_in_order(classes, links, n_open, n_touched, now)
 
 
-@kernel
+@called
 def fill_in_order(classes, links, n_open, n_touched, now):  # type: ignore[no-untyped-def]
     """Rates per flow of the open classes, by filling links one by one, the narrowest first.
 
@@ -92,7 +92,7 @@ def _take_off(classes, links, c, share, now):  # type: ignore[no-untyped-def]
         links.unfrozen[link] -= weight
 
 
-@kernel
+@called
 def fill_at_once(tolerance, classes, links, n_open, n_touched, now):  # type: ignore[no-untyped-def]
     """Rates per flow of the open classes, by filling all locally narrowest links at once.
 

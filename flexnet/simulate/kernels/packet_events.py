@@ -7,7 +7,7 @@ there is (D. Knuth, The Art of Computer Programming, vol. 3, section 5.4.1); a h
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 
 __all__ = [
     "APART",
@@ -39,7 +39,7 @@ QUEUE_SERVED, PIPE_ARRIVES = 0, 1
 TASK_ENDS, TASK_STARTS, TIMERS, GO_BACK, ROOT, OPEN = 2, 3, 4, 5, 6, 7
 
 
-@kernel
+@called
 def clear_events(events):  # type: ignore[no-untyped-def]
     """Nothing is scheduled."""
     events.n[0] = 0
@@ -94,7 +94,7 @@ def next_event(events):  # type: ignore[no-untyped-def]
     return time, np.int64((place & 1) + 8 * (place >> 1))
 
 
-@kernel
+@called
 def schedule(events, time, item):  # type: ignore[no-untyped-def]
     """Add an event that is not of a link at ``time``, or say in ``events.full`` that there is no room."""
     times, orders, items = events.time, events.order, events.item
@@ -118,7 +118,7 @@ def schedule(events, time, item):  # type: ignore[no-untyped-def]
     items[hole] = item
 
 
-@kernel
+@called
 def _take_first(events):  # type: ignore[no-untyped-def]
     """Take the first event out of the heap and return its number."""
     times, orders, items = events.time, events.order, events.item

@@ -5,7 +5,7 @@ thousands of packets goes through memory in order, where a list of packets anywh
 (with 1.6 million packets under way).  A packet that goes on to another link is copied.
 """
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 
 __all__ = ["CHUNK", "after", "clear_packets", "pop", "push", "serve_first"]
 
@@ -13,7 +13,7 @@ SHIFT = 5
 CHUNK = 1 << SHIFT
 
 
-@kernel
+@called
 def clear_packets(packets, links):  # type: ignore[no-untyped-def]
     """Nothing is under way; every link has the chunk of its number."""
     n_link, n_chunk = links.head.shape[0], packets.next_chunk.shape[0]

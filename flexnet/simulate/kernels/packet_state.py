@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.simulate.kernels.fair_state import Queues
+from flexnet.structs import struct
 
 __all__ = ["Connections", "Events", "Lockstep", "PacketLinks", "PacketWork", "Packets", "Reduces", "Transport"]
 
@@ -19,6 +20,7 @@ Ints32 = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 
+@struct
 class Events(NamedTuple):
     """A tournament of links and a heap of others, see `flexnet.simulate.kernels.packet_events`.
 
@@ -49,6 +51,7 @@ class Events(NamedTuple):
     full: npt.NDArray[np.bool_]
 
 
+@struct
 class Packets(NamedTuple):
     """Packets under way, in chunks; see `flexnet.simulate.kernels.packet_queues`.
 
@@ -80,6 +83,7 @@ class Packets(NamedTuple):
     unused: Ints
 
 
+@struct
 class PacketLinks(NamedTuple):
     """Links; int64 (n_link,).
 
@@ -109,6 +113,7 @@ class PacketLinks(NamedTuple):
     queued: Ints
 
 
+@struct
 class Connections(NamedTuple):
     """Both ends of every connection; int64 (n_connection,) unless said otherwise; bytes are numbered from 1, the SYN's.
 
@@ -189,6 +194,7 @@ class Transport(NamedTuple):
     tick: int
 
 
+@struct
 class Reduces(NamedTuple):
     """Rings of all-reduces under way.
 
@@ -211,6 +217,7 @@ class Reduces(NamedTuple):
     apart: npt.NDArray[np.bool_]
 
 
+@struct
 class Lockstep(NamedTuple):
     """Rings over the same lanes, see `flexnet.simulate.kernels.lockstep`: they run on the same *track*.
 
@@ -265,6 +272,7 @@ class Lockstep(NamedTuple):
     others: Ints
 
 
+@struct
 class PacketWork(NamedTuple):
     """Everything together.
 

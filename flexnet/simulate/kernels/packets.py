@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.dctcp import acknowledged, enqueue_packet, go_back
 from flexnet.simulate.kernels.lockstep import begin_connection, end_of_connection, new_connection
@@ -110,7 +110,7 @@ def simulate_packets(tasks, network, routes, protocol, transport, limit, work): 
     return np.int64(-1) if events.full[0] else now
 
 
-@kernel
+@called
 def _clear(tasks, network, work):  # type: ignore[no-untyped-def]
     """Nothing has begun."""
     packets, connections = work.packets, work.connections
@@ -151,7 +151,7 @@ def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
         schedule(work.events, now + _picoseconds(tasks.seconds[task]), TASK_STARTS + 8 * np.int64(task))
 
 
-@kernel
+@called
 def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """Free the server of a task that has ended, and release the tasks that waited for it alone."""
     work.end[task] = now * 1e-12
@@ -193,7 +193,7 @@ def _open_later(work, task, ring, track, begin, end, size, patience, now):  # ty
         schedule(work.events, now, OPEN + 8 * np.int64(c))
 
 
-@kernel
+@called
 def _start_flows(tasks, network, routes, protocol, transport, work, task, now):  # type: ignore[no-untyped-def]
     """Open the connection of a transfer, or all of an all-reduce's first round; return 1 if it has ended with that."""
     reduces = work.reduces
@@ -220,7 +220,7 @@ def _start_flows(tasks, network, routes, protocol, transport, work, task, now): 
     return 1
 
 
-@kernel
+@called
 def _open_round(tasks, network, routes, protocol, transport, work, task, r, now):  # type: ignore[no-untyped-def]
     """Open the connections of a round of ring ``r`` of an all-reduce; return whether there are any."""
     reduces = work.reduces
@@ -255,7 +255,7 @@ def _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
     return reduces.open[ring] > 0
 
 
-@kernel
+@called
 def _end_connection(tasks, network, routes, protocol, transport, work, c, now):  # type: ignore[no-untyped-def]
     """All bytes of a connection have arrived; return 1 if that was the last of its task."""
     connections, reduces = work.connections, work.reduces

@@ -9,7 +9,7 @@ Where rates are solved seldom, so that nearly everything has changed by then, al
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.windows import share_of
 
 __all__ = ["delist", "enlist", "mark", "open_all", "open_reached"]
@@ -68,7 +68,7 @@ def delist(classes, links, c):  # type: ignore[no-untyped-def]
             classes.before[after] = before
 
 
-@kernel
+@called
 def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
     """Open the classes whose rates are to be solved anew, and their links with what the others leave of them.
 
@@ -115,7 +115,7 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
     return n_open, n_touched
 
 
-@kernel
+@called
 def open_all(bandwidth, classes, links, listed):  # type: ignore[no-untyped-def]
     """Open all active classes, and their links; put them in the lists of these if they are to be ``listed``.
 
@@ -175,7 +175,7 @@ def _weigh(classes, links):  # type: ignore[no-untyped-def]
                     other = classes.after[other]
 
 
-@kernel
+@called
 def _weigh_one(classes, links, c):  # type: ignore[no-untyped-def]
     """Weight of class ``c``; it is changed if that is."""
     if classes.length[c] < 0 or classes.n_flow[c] == 0:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flexnet.kernels import inlined, kernel
+from flexnet.kernels import called, inlined, kernel
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.kernels.windows import LENGTHS, share_of
 
@@ -34,7 +34,7 @@ def _edge_path(tasks, network, routes, start, n, m, phase):  # type: ignore[no-u
     return group[start] * network.n_server + group[start + m]
 
 
-@kernel
+@called
 def _own_rings(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     """Number of the topology's rings that join the members of all-reduce ``c``; 0 when it runs along routes.
 
@@ -53,7 +53,7 @@ def _own_rings(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     return rings
 
 
-@kernel
+@called
 def _own_cycles(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     """Set of servers, among those that have cycles, that are the members of all-reduce ``c``; -1 if none is."""
     if protocol.by_server:
@@ -130,7 +130,7 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
     return n_ring, n_link
 
 
-@kernel
+@called
 def ring_count(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     """Rings or cycles of the network that all-reduce ``c`` runs over; 0 where it runs along routes."""
     s = _own_cycles(tasks, network, protocol, c)
@@ -139,7 +139,7 @@ def ring_count(tasks, network, protocol, c):  # type: ignore[no-untyped-def]
     return _own_rings(tasks, network, protocol, c)
 
 
-@kernel
+@called
 def edge_hops(tasks, network, routes, protocol, c, r, m, phase):  # type: ignore[no-untyped-def]
     """Where the links of edge ``m`` of ring ``r`` of all-reduce ``c`` begin and end.
 
@@ -202,7 +202,7 @@ def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  #
     return at, longest, slowest - longest * network.latency
 
 
-@kernel
+@called
 def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ignore[no-untyped-def]
     """Make classes of every ring of every distinct group, one for each length of rounds, with their links."""
     group_ptr = tasks.group_ptr
@@ -245,7 +245,7 @@ def rings_apart(tasks, network, protocol):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@called
 def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
     """Bytes on the wire of a flow of ``size`` bytes, in whole packets if there are any: at least one."""
     if protocol.packet_bytes == 0.0:
@@ -253,7 +253,7 @@ def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
     return max(np.ceil((size - 1.0) / protocol.packet_bytes), 1.0) * protocol.packet_bytes
 
 
-@kernel
+@called
 def ring_rounds(n, size, n_ring, apart, protocol):  # type: ignore[no-untyped-def]
     """Rounds of an all-reduce of ``size`` bytes over ``n_ring`` rings of n servers, and bytes an edge carries in one.
 
