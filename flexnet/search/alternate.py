@@ -90,26 +90,32 @@ class CoSearch:
         improved = price.exact and price.seconds < state.best.seconds
         accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
         rebuilt = False
+        best, elite, in_vain = state.best, state.elite, state.topology_unchanged
         if price.exact and self.pricer.second_look:
-            state = replace(state, elite=with_candidate(state.elite, plan))
+            elite = with_candidate(elite, plan)
         if improved:
-            state = replace(state, best=plan)
-        if drifting:
-            if accepted:
-                state = replace(state, current=plan)
-            state, rebuilt = self._reconsider(rng, state, plan, topology_slack, force=accepted)
-        elif accepted:
-            in_vain = 0 if improved else state.topology_unchanged
+            best = plan
+        if accepted and not drifting:
+            in_vain = 0 if improved else in_vain
             if self.rebuild is not None and (changed is not None or (drawn and in_vain < PATIENCE)):
                 in_vain += int(changed is None)
                 plan = self._better_network(rng, plan)
                 rebuilt = plan.network is not state.network
                 if self.pricer.second_look:
-                    state = replace(state, elite=with_candidate(state.elite, plan))
-            if plan.seconds < state.best.seconds:
-                in_vain, state = 0, replace(state, best=plan)
-            state = replace(state, current=plan, network=plan.network, topology_unchanged=in_vain)
-        state = replace(state, iteration=state.iteration + 1)
+                    elite = with_candidate(elite, plan)
+            if plan.seconds < best.seconds:
+                best, in_vain = plan, 0
+        state = replace(
+            state,
+            iteration=state.iteration + 1,
+            current=plan if accepted else state.current,
+            network=plan.network if accepted and not drifting else state.network,
+            best=best,
+            elite=elite,
+            topology_unchanged=in_vain,
+        )
+        if drifting:
+            state, rebuilt = self._reconsider(rng, state, plan, topology_slack, force=accepted)
         return state, Info(price.seconds, price.exact, accepted, improved, rebuilt, move.name)
 
     def _slack(self, draw: float, alpha: float) -> float:
