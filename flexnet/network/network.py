@@ -24,7 +24,7 @@ MAX_BANDWIDTH = 1e200
 """Bytes/s of one link: whatever number of them run in parallel, their sum is a number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Network:
     """A topology with speeds and chosen routes, as simulation kernels want it.
 

@@ -5,6 +5,8 @@ then the transfers, by consumer, its input, its part and the producer's part, fo
 blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators.
 """
 
+import numpy as np
+
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 
@@ -54,7 +56,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
 @inlined
 def _add_task(work, kind, place, seconds, bytes_, rank):  # type: ignore[no-untyped-def]
     """Add a task, and return its number."""
-    task = work.n_task[0]
+    task = np.uint32(work.n_task[0])
     work.n_task[0] = task + 1
     if task < work.kind.shape[0]:
         work.kind[task] = kind
@@ -68,7 +70,7 @@ def _add_task(work, kind, place, seconds, bytes_, rank):  # type: ignore[no-unty
 @inlined
 def _add_record(work, before, after):  # type: ignore[no-untyped-def]
     """Let task ``after`` wait for task ``before``."""
-    record = work.n_record[0]
+    record = np.uint32(work.n_record[0])
     work.n_record[0] = record + 1
     if record < work.record_from.shape[0]:
         work.record_from[record] = before
@@ -220,8 +222,8 @@ def _next_producer(box, first_dim, rank):  # type: ignore[no-untyped-def]
 @inlined
 def _join_parts(problem, strategy, work, src, i, dst, j, size):  # type: ignore[no-untyped-def]
     """Part ``j`` of ``dst`` reads ``size`` bytes of part ``i`` of ``src``, and returns their gradient."""
-    src_server, dst_server = strategy.devices[src, i], strategy.devices[dst, j]
-    producer, consumer = work.first[src] + 2 * i, work.first[dst] + 2 * j
+    src_server, dst_server = strategy.devices[np.uint32(src), np.uint32(i)], strategy.devices[np.uint32(dst), j]
+    producer, consumer = work.first[np.uint32(src)] + 2 * i, work.first[np.uint32(dst)] + 2 * j
     if src_server == dst_server:
         _add_record(work, producer, consumer)
         _add_record(work, consumer + 1, producer + 1)
@@ -253,12 +255,12 @@ def _index_successors(work, n_task, n_record):  # type: ignore[no-untyped-def]
     succ_ptr[: n_task + 1] = 0
     n_pred[:n_task] = 0
     for r in range(n_record):
-        succ_ptr[record_from[r] + 1] += 1
-        n_pred[record_to[r]] += 1
+        succ_ptr[np.uint32(record_from[r]) + 1] += 1
+        n_pred[np.uint32(record_to[r])] += 1
     for task in range(n_task):
         succ_ptr[task + 1] += succ_ptr[task]
         fill[task] = succ_ptr[task]
     for r in range(n_record):
-        task = record_from[r]
-        succ[fill[task]] = record_to[r]
-        fill[task] += 1
+        before = np.uint32(record_from[r])
+        succ[np.uint32(fill[before])] = record_to[r]
+        fill[before] += 1

@@ -6,7 +6,9 @@ of the strategy.  Two rules for when:
 * original (network.cc:2289): after every accepted or best proposal, and when a second Metropolis test of the
   topology's own says so, even for rejected proposals.  The time of the current strategy is not updated.
 * corrected: after every accepted proposal a network is built for it; the better of the two networks is kept, and the
-  current time is the one on the kept network.  A rejected proposal changes nothing.
+  current time is the one on the kept network.  A rejected proposal changes nothing.  A third to half of the proposals
+  draw what is there already: these are not priced again, and get a network, which differs in rings and routes that are
+  drawn, only until `PATIENCE` of them have been in vain since the best plan was found.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +27,7 @@ __all__ = ["CoSearch"]
 
 TOPOLOGY_ALPHA = 0.5e3  # per second; network.cc:2289 has 0.5 per ms
 TOPOLOGY_PATIENCE = 50
+PATIENCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +79,43 @@ class CoSearch:
             limit = max(limit, state.topology_current + topology_slack, state.topology_best)
         move = self.moves.pick(rng)
         changed = move.propose(rng, state.current.strategy)
-        strategy = state.current.strategy if changed is None else changed
-        if changed is None and state.network is state.current.network:
-            price = Price(state.current.seconds, True, state.current.directions)
-        else:
+        drawn = changed is not None
+        if changed is not None and self.pricer.alike(changed, state.current.strategy):
+            changed = None
+        plan, price = state.current, Price(state.current.seconds, True, state.current.directions)
+        if changed is not None or state.network is not plan.network:
+            strategy = plan.strategy if changed is None else changed
             price = self.pricer.price(rng, strategy, state.network, limit)
-        plan = Candidate(strategy, state.network, price.seconds, price.directions, state.current.origin)
+            plan = Candidate(strategy, state.network, price.seconds, price.directions, plan.origin)
         improved = price.exact and price.seconds < state.best.seconds
         accepted = price.exact and (price.seconds < state.current.seconds or price.seconds < threshold)
         rebuilt = False
+        best, elite, in_vain = state.best, state.elite, state.topology_unchanged
         if price.exact and self.pricer.second_look:
-            state = replace(state, elite=with_candidate(state.elite, plan))
+            elite = with_candidate(elite, plan)
         if improved:
-            state = replace(state, best=plan)
-        if drifting:
-            if accepted:
-                state = replace(state, current=plan)
-            state, rebuilt = self._reconsider(rng, state, plan, topology_slack, force=accepted)
-        elif accepted:
-            if self.rebuild is not None and changed is not None:
+            best = plan
+        if accepted and not drifting:
+            in_vain = 0 if improved else in_vain
+            if self.rebuild is not None and (changed is not None or (drawn and in_vain < PATIENCE)):
+                in_vain += int(changed is None)
                 plan = self._better_network(rng, plan)
                 rebuilt = plan.network is not state.network
                 if self.pricer.second_look:
-                    state = replace(state, elite=with_candidate(state.elite, plan))
-            state = replace(state, current=plan, network=plan.network)
-            if plan.seconds < state.best.seconds:
-                state = replace(state, best=plan)
-        state = replace(state, iteration=state.iteration + 1)
+                    elite = with_candidate(elite, plan)
+            if plan.seconds < best.seconds:
+                best, in_vain = plan, 0
+        state = replace(
+            state,
+            iteration=state.iteration + 1,
+            current=plan if accepted else state.current,
+            network=plan.network if accepted and not drifting else state.network,
+            best=best,
+            elite=elite,
+            topology_unchanged=in_vain,
+        )
+        if drifting:
+            state, rebuilt = self._reconsider(rng, state, plan, topology_slack, force=accepted)
         return state, Info(price.seconds, price.exact, accepted, improved, rebuilt, move.name)
 
     def _slack(self, draw: float, alpha: float) -> float:

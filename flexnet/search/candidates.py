@@ -43,7 +43,7 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
         Of plans with the same strategy the faster one stays; of those that differ only in reductions that wait, at no
         gain, the one where fewer do.
     """
-    if len(elite) == ELITE and plan.seconds >= elite[-1].seconds:
+    if (len(elite) == ELITE and plan.seconds >= elite[-1].seconds) or any(other is plan for other in elite):
         return elite
     same = [other for other in elite if _alike(other, plan)]
     if any(_is_better(other, plan) for other in same):

@@ -74,7 +74,7 @@ def prepare(
     space = make_space(
         problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel, ordered=ordered
     )
-    pricer = _pricer(problem, settings)
+    pricer = _pricer(problem, settings, remembers=is_mcmc)
     family = _family(problem, settings)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
     found = [make_strategy(problem, one) for one in known]
@@ -213,7 +213,7 @@ def _family(problem: Problem, settings: Settings) -> TopologyFamily:
     return family
 
 
-def _pricer(problem: Problem, settings: Settings) -> Pricer:
+def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:
     semantics = problem.semantics
     if settings.network == "fair" and not semantics.fair_links:
         raise FlexNetError(
@@ -223,7 +223,7 @@ def _pricer(problem: Problem, settings: Settings) -> Pricer:
     limited = semantics.limit_memory and settings.gpu_memory is not None
     memory_limit = (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
     protocol = PROTOCOLS[settings.protocol]
-    return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol)
+    return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol, remembers)
 
 
 def _seconds(state: State) -> float:

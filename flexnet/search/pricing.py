@@ -10,10 +10,11 @@ from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
-from flexnet.plan.strategy import Strategy
+from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
+from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fair import FairLinks
@@ -66,6 +67,8 @@ class Pricer:
         Price every proposal at full resolution (fair links only).
     protocol : Protocol
         What the transport adds (fair links only).
+    remembers : bool
+        Keep prices, for a search that comes back to the same plans.
     """
 
     problem: Problem
@@ -73,10 +76,12 @@ class Pricer:
     memory_limit: float | None = None
     every_exact: bool = False
     protocol: Protocol = PACKET
+    remembers: bool = False
     resolved: bool = field(default=False, init=False)
     _priced: Protocol = field(init=False)
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
+    _known: Remembered = field(init=False, default_factory=Remembered)
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
@@ -99,6 +104,7 @@ class Pricer:
             A starting plan; plans that are searched should take about as long.
         """
         self.resolved = True
+        self._known.forget()
         if self.every_exact or not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)
@@ -118,10 +124,26 @@ class Pricer:
         """Time of one iteration, given up as soon as it is known to exceed ``limit`` seconds."""
         if not self.fits(strategy):
             return Price(np.inf, False, None)
+        if self.remembers and not self._draws_directions(network):
+            return self._remembered(strategy, network, limit)
         tasks = self._builder.arrays(strategy)
         directions = self._directions(rng, tasks, network)
         seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
+
+    def _remembered(self, strategy: Strategy, network: Network, limit: float) -> Price:
+        """The price, simulated only if what is known does not tell whether it is above the limit."""
+        key = self._known.key_of(strategy)
+        priced = self._known.find(network, key, limit)
+        if priced is None:
+            seconds = self._links.seconds(self._builder.arrays(strategy), network_arrays(network), limit=limit)
+            priced = Priced(seconds, seconds <= limit)
+            self._known.keep(network, key, priced)
+        return Price(priced.seconds, priced.seconds <= limit, None)
+
+    def alike(self, a: Strategy, b: Strategy) -> bool:
+        """Whether two strategies are the same, and so take as long: not where directions are drawn for every price."""
+        return not self.problem.semantics.random_ring_direction and same_strategy(a, b)
 
     def floor(self, strategy: Strategy, degree: int) -> float:
         """Seconds no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
@@ -194,8 +216,12 @@ class Pricer:
             )
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:
-        semantics = self.problem.semantics
-        if semantics.fair_links or network.topology.rings or not semantics.random_ring_direction:
+        if not self._draws_directions(network):
             return None
         draws = rng.integers(0, 2, len(tasks.group_ptr) - 1, dtype=np.int8)
         return draws * np.int8(2) - np.int8(1)
+
+    def _draws_directions(self, network: Network) -> bool:
+        """Whether rings run forwards or backwards at random, anew for every price."""
+        semantics = self.problem.semantics
+        return semantics.random_ring_direction and not semantics.fair_links and not network.topology.rings

@@ -85,7 +85,8 @@ class State:
     topology_current, topology_best : float
         Times of the topology's own Metropolis test, seconds.
     topology_unchanged : int
-        Proposals since that test last said "change".
+        Proposals since that test last said "change"; under the corrected rules, networks that were built in vain for a
+        strategy that stayed as it was, since the best plan was found.
     elite : tuple of Candidate
         Best distinct plans so far (`flexnet.search.candidates`); none where prices need no second look.
     schedule : Schedule or None

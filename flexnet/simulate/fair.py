@@ -108,14 +108,12 @@ class FairLinks(LinkModel):
     ) -> tuple[float, FairWork]:
         if routes is None:
             routes = only_routes(tasks)
-        n_group, by_server = len(tasks.group_ptr) - 1, self.protocol.by_server
+        n_group = len(tasks.group_ptr) - 1
         if len(self._group_class) < n_group:
             self._group_class = np.zeros(2 * n_group, np.int64)
             self._work = None  # it would go on with the smaller array
-        n_ring, n_inc = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
-        most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
-        rings = 2 if by_server else most
-        n_flow = len(tasks.kind) + n_group * rings
+        n_ring, n_inc, most = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
+        n_flow = len(tasks.kind) + n_group * most
         n_path, lengths = len(network.route_ptr) - 1, LENGTHS if self.protocol.by_window else 1
         n_class = n_ring * lengths + min(len(tasks.kind), n_path * lengths)
         n_place = (n_inc + len(network.route)) * lengths

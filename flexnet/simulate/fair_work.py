@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.kernels import STOP
-from flexnet.simulate.kernels.fair_state import Classes, FairWork, Flows, Heads, Links, Machines, Queues, Rings
+from flexnet.simulate.kernels.fair_state import NONE, Classes, FairWork, Flows, Heads, Links, Machines, Queues, Rings
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.kernels.windows import LENGTHS
 
@@ -42,7 +42,7 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
             alone=np.zeros(n_task),
             head=np.zeros(n_task),
             tail=np.zeros(n_task),
-            order=_ints(n_task),
+            order=_numbers(n_task),
             n=_ints(1),
             servers=Machines(np.zeros(n_server), np.zeros(n_server), np.zeros(n_server)),
             links=Machines(np.zeros(n_link), np.zeros(n_link), np.zeros(n_link)),
@@ -54,7 +54,7 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
         flows=Flows(
             n=_ints(1),
             last_byte=np.zeros(room.flow),
-            following=_ints(room.flow),
+            following=_numbers(room.flow),
             item=_ints(room.flow),
             delay=np.zeros(room.flow),
         ),
@@ -81,9 +81,9 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
     """None yet, but as many as that may come."""
     return Classes(
         n=_ints(1),
-        begin=_ints(n_class),
-        end=_ints(n_class),
-        link=np.zeros(n_place, np.int32),
+        begin=_numbers(n_class),
+        end=_numbers(n_class),
+        link=_numbers(n_place),
         hops=_ints(n_class),
         extra_latency=np.zeros(n_class),
         weight=np.zeros(n_class),
@@ -93,24 +93,24 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
         rate=np.zeros(n_class),
         served=np.zeros(n_class),
         since=np.zeros(n_class),
-        head=np.full(n_class, -1, np.int64),
+        head=np.full(n_class, NONE),
         next_end=np.zeros(n_class),
         finish=np.zeros(n_class),
         narrowest=np.zeros(n_class),
-        active=_ints(n_class),
+        active=_numbers(n_class),
         n_active=_ints(1),
         listed=np.zeros(n_class, np.bool_),
-        open=_ints(n_class),
+        open=_numbers(n_class),
         is_open=np.zeros(n_class, np.bool_),
         level=np.zeros(n_class),
-        changed=_ints(n_class),
+        changed=_numbers(n_class),
         n_changed=_ints(1),
         is_changed=np.zeros(n_class, np.bool_),
         in_lists=np.zeros(n_class, np.bool_),
-        owner=np.zeros(n_place, np.int32),
-        before=np.zeros(n_place, np.int32),
-        after=np.zeros(n_place, np.int32),
-        of_path=np.zeros(n_path * LENGTHS, np.int32),
+        owner=_numbers(n_place),
+        before=_numbers(n_place),
+        after=_numbers(n_place),
+        of_path=_numbers(n_path * LENGTHS),
     )
 
 
@@ -124,12 +124,12 @@ def make_links(n_link: int, *, watch: bool = False) -> Links:
         flows=_ints(n_link),
         local=np.ones(1, np.bool_),
         crowded=np.zeros(n_link, np.bool_),
-        head=np.full(n_link, -1, np.int32),
+        head=np.full(n_link, NONE),
         unfrozen=np.zeros(n_link),
         left=np.zeros(n_link),
         share=np.zeros(n_link),
         least=np.zeros(n_link),
-        touched=_ints(n_link),
+        touched=_numbers(n_link),
         by_share=_heap(n_link),
         seen=_ints(n_link),
         stamp=_ints(1),
@@ -138,6 +138,10 @@ def make_links(n_link: int, *, watch: bool = False) -> Links:
 
 def _ints(n: int) -> Ints:
     return np.zeros(n, np.int64)
+
+
+def _numbers(n: int) -> npt.NDArray[np.uint32]:
+    return np.zeros(n, np.uint32)
 
 
 def _heap(n: int) -> Heap:

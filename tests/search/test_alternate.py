@@ -8,7 +8,7 @@ from random_models import problem_of, tower
 
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
-from flexnet.search.alternate import TOPOLOGY_PATIENCE, CoSearch
+from flexnet.search.alternate import PATIENCE, TOPOLOGY_PATIENCE, CoSearch
 from flexnet.search.prepare import prepare
 from flexnet.search.pricing import Price, Pricer
 from flexnet.search.settings import Settings
@@ -37,6 +37,9 @@ class Given:
 
     def price(self, rng, strategy, network, limit=np.inf):
         return Price(self.seconds(strategy, network) * MS, True, None)
+
+    def alike(self, strategy, other):
+        return self.semantics is CORRECTED and strategy == other
 
     def demand(self, strategy):
         return strategy
@@ -229,6 +232,28 @@ def test_corrected_keeps_the_better_of_two_networks():
     assert state.current[:4] == (7.5, "network 1 for 9.0", 5.5 * MS, None)
     state, info = search.step(rng, state)
     assert (info.accepted, stub.built_for) == (False, [9.0, 8.0, 7.5])
+
+
+def test_what_is_drawn_again_is_not_priced_again_and_gets_so_many_networks_in_vain():
+    priced = []
+
+    def seconds(strategy, network):
+        priced.append((strategy, network))
+        return strategy - (1.0 if network.startswith("network 3 ") else 0.0)
+
+    search, stub = given(CORRECTED, [10.0] * 200, seconds, topoopt=True)
+    rng = np.random.default_rng(0)
+    state = search.init(rng, 10.0, "first")
+    accepted, rebuilt = [], []
+    for _ in range(100):
+        state, info = search.step(rng, state)
+        accepted.append(info.accepted)
+        rebuilt.append(info.rebuilt)
+    assert all(accepted)
+    assert np.flatnonzero(rebuilt).tolist() == [2]
+    assert stub.built_for == [10.0] * (3 + PATIENCE)
+    assert len(priced) == 1 + 3 + PATIENCE  # the start, and every network that was built
+    assert (state.best.seconds, state.topology_unchanged) == (9.0 * MS, PATIENCE)
 
 
 def test_a_rejected_proposal_changes_nothing_when_corrected():

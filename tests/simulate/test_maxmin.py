@@ -30,6 +30,7 @@ class Shared:
         self.classes, self.links = make_classes(n, int(ends[-1]), 0), make_links(len(bandwidth))
         self.classes.begin[1:], self.classes.end[:] = ends[:-1], ends
         self.classes.link[:] = [link for path in paths for link in path]
+        self.classes.owner[:] = [c for c, path in enumerate(paths) for _ in path]
         self.classes.weight[:] = weights
         self.classes.length[:] = -1 if lengths is None else lengths
 

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from itertools import accumulate
-from math import prod
 
 import numpy as np
 
@@ -32,15 +31,15 @@ class Propagate(Move):
         copied = False
         while True:
             seen.add(op)
-            degrees = space.degrees[op][int(changed.choice[op])]
-            n_part = prod(degrees)
+            choice = int(changed.choice[op])
+            degrees, n_part = space.degrees[op][choice], space.parts[op][choice]
             row = changed.devices[op]
             batch = degrees[space.problem.graph.operators[op].rank - 1]
-            spread = n_part == batch and all(int(row[i]) == i for i in range(n_part))
+            spread = n_part == batch and row[:n_part].tolist() == list(range(n_part))
             edges = [
-                (other, elements)
-                for other, elements in space.neighbours[op]
-                if other not in seen and self._adoptable(degrees, other, spread)
+                edge
+                for edge in space.neighbours[op]
+                if edge[0] not in seen and (spread or self._adoptable(degrees, edge[0]))
             ]
             if not edges:
                 break
@@ -60,10 +59,8 @@ class Propagate(Move):
                 break
         return changed if copied else None
 
-    def _adoptable(self, degrees: tuple[int, ...], other: int, spread: bool) -> bool:
-        """Whether ``other`` may take these degrees, as they are or moved to its batch dimension."""
-        if spread:
-            return True
+    def _adoptable(self, degrees: tuple[int, ...], other: int) -> bool:
+        """Whether ``other`` may take these degrees, which are not along the batch on the first servers, as they are."""
         if len(degrees) != len(self.space.degrees[other][0]):
             return False
         op = self.space.problem.graph.operators[other]

@@ -19,36 +19,36 @@ __all__ = ["bound_by_machines", "longest_paths"]
 def longest_paths(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Fill ``work.heads`` with alone-time, head and tail of every task; return the longest path of all."""
     heads, n_task = work.heads, tasks.kind.shape[0]
-    n_ready = 0
-    for task in range(n_task):
-        heads.alone[task] = _alone(tasks, network, routes, protocol, work, task)
-        heads.head[task] = 0.0
-        work.waiting[task] = tasks.n_pred[task]
-        if tasks.n_pred[task] == 0:
-            heads.order[n_ready] = task
-            n_ready += 1
-    at = 0
-    while at < n_ready:
-        task = heads.order[at]
-        at += 1
+    n_ready = np.uint32(0)
+    for t in range(n_task):
+        heads.alone[t] = _alone(tasks, network, routes, protocol, work, t)
+        heads.head[t] = 0.0
+        work.waiting[t] = tasks.n_pred[t]
+        if tasks.n_pred[t] == 0:
+            heads.order[n_ready] = t
+            n_ready = np.uint32(n_ready + 1)
+    n_seen = np.uint32(0)
+    while n_seen < n_ready:
+        task = heads.order[n_seen]
+        n_seen = np.uint32(n_seen + 1)
         if tasks.kind[task] == ALLREDUCE:  # none waits for it
             continue
         end = heads.head[task] + heads.alone[task]
-        for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-            following = tasks.succ[p]
+        for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+            following = np.uint32(tasks.succ[p])
             heads.head[following] = max(heads.head[following], end)
             work.waiting[following] -= 1
             if work.waiting[following] == 0:
                 heads.order[n_ready] = following
-                n_ready += 1
+                n_ready = np.uint32(n_ready + 1)
     heads.n[0] = n_ready
     longest = 0.0
-    for at in range(n_ready - 1, -1, -1):
+    for at in range(heads.n[0] - 1, -1, -1):
         task = heads.order[at]
         tail = 0.0
         if tasks.kind[task] != ALLREDUCE:
-            for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-                following = tasks.succ[p]
+            for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+                following = np.uint32(tasks.succ[p])
                 tail = max(tail, heads.alone[following] + heads.tail[following])
         heads.tail[task] = tail
         longest = max(longest, heads.head[task] + heads.alone[task] + heads.tail[task])
@@ -67,12 +67,12 @@ def bound_by_machines(tasks, network, routes, protocol, longest, work):  # type:
     for at in range(heads.n[0] - 1, -1, -1):  # late heads first, roughly
         task = heads.order[at]
         if tasks.kind[task] <= BACKWARD:
-            bound = max(bound, _add(servers, tasks.place[task], heads, task, tasks.seconds[task]))
+            bound = max(bound, _add(servers, np.uint32(tasks.place[task]), heads, task, tasks.seconds[task]))
         elif tasks.kind[task] == NOMINAL_COMM:
-            path = routes.transfer[task]
+            path = np.uint32(routes.transfer[task])
             size = whole_packets(tasks.bytes[task], protocol)
-            for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
-                link = network.route[i]
+            for i in range(np.uint32(network.route_ptr[path]), np.uint32(network.route_ptr[path + 1])):
+                link = np.uint32(network.route[i])
                 bound = max(bound, _add(links, link, heads, task, size / network.bandwidth[link]))
         else:
             first, last, rounds, size = _rings(tasks, protocol, work, task)
@@ -92,14 +92,15 @@ def _alone(tasks, network, routes, protocol, work, task):  # type: ignore[no-unt
     if tasks.kind[task] <= BACKWARD:
         return seconds
     if tasks.kind[task] == NOMINAL_COMM:
-        path = routes.transfer[task]
+        path = np.uint32(routes.transfer[task])
         hops = network.route_ptr[path + 1] - network.route_ptr[path]
         narrowest = np.inf
         extra = 0.0
-        for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
-            narrowest = min(narrowest, network.bandwidth[network.route[i]])
+        for i in range(np.uint32(network.route_ptr[path]), np.uint32(network.route_ptr[path + 1])):
+            link = np.uint32(network.route[i])
+            narrowest = min(narrowest, network.bandwidth[link])
             if network.extra_latency.shape[0] > 0:
-                extra += network.extra_latency[network.route[i]]
+                extra += network.extra_latency[link]
         if hops > 0:
             size = whole_packets(tasks.bytes[task], protocol) + (hops - 1) * protocol.packet_bytes
             seconds += size / narrowest + protocol.round_trips * (hops * network.latency + extra)

@@ -5,6 +5,7 @@ import numpy as np
 from flexnet.kernels import called, inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.bounds import bound_by_machines, longest_paths
+from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.flow_classes import (
     SAME_TIME,
     add_flow,
@@ -91,9 +92,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             return bound
     _clear_work(tasks, network, work)
     links.local[0] = window == 0.0
-    for task in range(n_task):
-        if tasks.n_pred[task] == 0:
-            _release(tasks, work, task, 0.0)
+    for t in range(n_task):
+        if tasks.n_pred[t] == 0:
+            _release(tasks, work, np.uint32(t), 0.0)
     now = 0.0
     finish = 0.0
     solved = -np.inf  # when rates were solved last
@@ -110,8 +111,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                 _retire_finished(heap, work.classes, work.flows, links, now)
                 dirty, next_end = True, np.inf
             while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
-                item = pop(heap)
-                what, task = item // n_task, item % n_task
+                item = np.uint32(pop(heap))
+                what, task = item // np.uint32(n_task), np.uint32(item % np.uint32(n_task))
                 if what < FLOWS_START or tasks.kind[task] != NOMINAL_COMM:
                     work.end[task] = now
                     finish = max(finish, now)
@@ -147,7 +148,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     work.flows.n[0] = 0
     classes.n_active[0] = 0
     classes.n_changed[0] = 0
-    classes.of_path[:] = -1
+    classes.of_path[:] = NONE
     classes.in_lists[:] = False
     for c in range(classes.n[0]):
         clear(classes, c)
@@ -156,7 +157,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.users[:] = 0.0
     links.flows[:] = 0
     links.crowded[:] = False
-    links.head[:] = -1
+    links.head[:] = NONE
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 
@@ -165,7 +166,7 @@ def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """Let a task begin whose predecessors have ended: in its server's queue, or on the network when it is due."""
     work.start[task] = now
     if tasks.kind[task] <= BACKWARD:
-        enqueue(work.queues, tasks.place[task], task, tasks.rank[task], now)
+        enqueue(work.queues, np.uint32(tasks.place[task]), task, tasks.rank[task], now)
     else:
         push(work.heap, now + tasks.seconds[task], FLOWS_START * tasks.kind.shape[0] + task)
 
@@ -174,10 +175,11 @@ def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
 def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """Free the server of a task that has ended, and release the tasks that waited for it alone."""
     if tasks.kind[task] <= BACKWARD:
-        work.queues.running[tasks.place[task]] = -1
-        wake(work.queues, tasks.place[task])
-    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-        following = tasks.succ[p]
+        server = np.uint32(tasks.place[task])
+        work.queues.running[server] = -1
+        wake(work.queues, server)
+    for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+        following = np.uint32(tasks.succ[p])
         work.waiting[following] -= 1
         if work.waiting[following] == 0:
             _release(tasks, work, following, now)
@@ -194,7 +196,7 @@ def _start_flows(  # type: ignore[no-untyped-def]
         n_new = 1
         rounds = 1
         size = whole_packets(tasks.bytes[task], protocol)
-        first = class_of_path(network, protocol, classes, routes.transfer[task], size)
+        first = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), size)
         item = TASK_ENDS * n_task + task
     else:
         group = work.rings.group_class[tasks.place[task]]
@@ -204,16 +206,17 @@ def _start_flows(  # type: ignore[no-untyped-def]
             n_new = 1 if protocol.by_server else work.rings.n_class[group]
         rounds, size = ring_rounds(n, tasks.bytes[task], max(n_new, 1), work.rings.apart[0], protocol)
         size = whole_packets(size, protocol)
-        first = work.rings.first[group] + length_of(size, protocol) * work.rings.n_class[group]
+        first = np.uint32(work.rings.first[group] + length_of(size, protocol) * work.rings.n_class[group])
         size *= rounds
         item = RING_ENDS * n_task + task
         if what == SERVER_ANSWERS:
-            first += 1
+            first = np.uint32(first + 1)
         elif protocol.by_server:
             item = SERVER_ANSWERS * n_task + task
     started = False
     next_end = np.inf
-    for c in range(first, first + n_new):
+    for i in range(n_new):
+        c = np.uint32(first + i)
         if classes.begin[c] == classes.end[c]:  # all within one server: there at once
             push(heap, now, item)
             continue
@@ -231,7 +234,7 @@ def _start_flows(  # type: ignore[no-untyped-def]
 @inlined
 def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyped-def]
     """Take out the flows that have ended."""
-    kept = 0
+    kept = np.uint32(0)
     for a in range(classes.n_active[0]):
         c = classes.active[a]
         if classes.n_flow[c] > 0 and classes.finish[c] <= now * (1.0 + SAME_TIME):
@@ -241,7 +244,7 @@ def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyp
             foresee_end(classes, c, now)
         if classes.n_flow[c] > 0:
             classes.active[kept] = c
-            kept += 1
+            kept = np.uint32(kept + 1)
         else:
             classes.listed[c] = False
             if links.local[0] and classes.end[c] - classes.begin[c] <= FEW:

@@ -3,6 +3,9 @@
 *Flows* over the same links are one *class*: they have one rate, so a class only counts its flows and how many bytes
 each of them has been served.  All edges of a ring of an all-reduce are a class too, with one flow per running ring.
 Single numbers that kernels change are arrays of shape (1,).
+
+Numbers of classes, flows, links and places are unsigned: an index that may be negative is looked at every time,
+whether it counts from the end, and filling links takes three times as long.  `NONE` is none of them.
 """
 
 from typing import NamedTuple
@@ -13,10 +16,13 @@ import numpy.typing as npt
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.structs import struct
 
-__all__ = ["Classes", "FairWork", "Flows", "Heads", "Links", "Machines", "Queues", "Rings"]
+__all__ = ["NONE", "Classes", "FairWork", "Flows", "Heads", "Links", "Machines", "Queues", "Rings"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.uint32]
+
+NONE = np.uint32(2**32 - 1)
 
 
 @struct
@@ -74,9 +80,9 @@ class Classes(NamedTuple):
     Parameters
     ----------
     n : int64 (1,)
-    begin, end : int64 (n_class,)
+    begin, end : uint32 (n_class,)
         Range of ``link``; a ring has every link once for every edge over it.
-    link : int32 (n_place,)
+    link : uint32 (n_place,)
         The links of all classes.
     hops : int64 (n_class,)
         Of the longest edge.
@@ -94,36 +100,36 @@ class Classes(NamedTuple):
     served : float64 (n_class,)
         Bytes each flow has been served since the class was last empty, until ``since``.
     since : float64 (n_class,)
-    head : int64 (n_class,)
-        First flow of a list, or -1.
+    head : uint32 (n_class,)
+        First flow of a list, or NONE.
     next_end : float64 (n_class,)
         What ``served`` will be when the next flow ends.
     finish : float64 (n_class,)
         When that is, at the present rate.
     narrowest : float64 (n_class,)
         Scratch of the rate solver.
-    active, n_active : int64 (n_class,), (1,)
+    active, n_active : uint32 (n_class,), int64 (1,)
         Classes that have flows or had some when rates were last solved.
     listed : bool (n_class,)
         Whether a class is among them.
-    open, is_open : int64 (n_class,), bool (n_class,)
+    open, is_open : uint32 (n_class,), bool (n_class,)
         Scratch of the rate solver: classes without a rate.
     level : float64 (n_class,)
         Rate per weight when rates were solved last, infinite for classes that were not there.
-    changed, n_changed, is_changed : int64 (n_class,), (1,), bool (n_class,)
+    changed, n_changed, is_changed : uint32 (n_class,), int64 (1,), bool (n_class,)
         Classes with other flows than then.
     in_lists : bool (n_class,)
         Whether a class is in the lists of its links.
-    owner, before, after : int32 (n_place,)
-        Class of every place in ``link``, and its neighbours in the list of places with that link.
-    of_path : int32 (n_path * LENGTHS,)
-        Class of the transfers of every length along every route, or -1.
+    owner, before, after : uint32 (n_place,)
+        Class of every place in ``link``, and its neighbours in the list of places with that link, or NONE.
+    of_path : uint32 (n_path * LENGTHS,)
+        Class of the transfers of every length along every route, or NONE.
     """
 
     n: Ints
-    begin: Ints
-    end: Ints
-    link: npt.NDArray[np.int32]
+    begin: Numbers
+    end: Numbers
+    link: Numbers
     hops: Ints
     extra_latency: Floats
     weight: Floats
@@ -133,24 +139,24 @@ class Classes(NamedTuple):
     rate: Floats
     served: Floats
     since: Floats
-    head: Ints
+    head: Numbers
     next_end: Floats
     finish: Floats
     narrowest: Floats
-    active: Ints
+    active: Numbers
     n_active: Ints
     listed: npt.NDArray[np.bool_]
-    open: Ints
+    open: Numbers
     is_open: npt.NDArray[np.bool_]
     level: Floats
-    changed: Ints
+    changed: Numbers
     n_changed: Ints
     is_changed: npt.NDArray[np.bool_]
     in_lists: npt.NDArray[np.bool_]
-    owner: npt.NDArray[np.int32]
-    before: npt.NDArray[np.int32]
-    after: npt.NDArray[np.int32]
-    of_path: npt.NDArray[np.int32]
+    owner: Numbers
+    before: Numbers
+    after: Numbers
+    of_path: Numbers
 
 
 @struct
@@ -161,8 +167,8 @@ class Flows(NamedTuple):
     ----------
     last_byte : float64 (n_flow,)
         What its class will have served when a flow's last byte has been.
-    following : int64 (n_flow,)
-        The next flow of the same class, or -1.
+    following : uint32 (n_flow,)
+        The next flow of the same class, or NONE.
     item : int64 (n_flow,)
         Event of its arrival.
     delay : float64 (n_flow,)
@@ -171,7 +177,7 @@ class Flows(NamedTuple):
 
     n: Ints
     last_byte: Floats
-    following: Ints
+    following: Numbers
     item: Ints
     delay: Floats
 
@@ -194,11 +200,11 @@ class Links(NamedTuple):
         Whether only rates that a change can reach are solved anew: lists of places are kept for that.
     crowded : bool (n_link,)
         Whether they were several when rates were solved last.
-    head : int32 (n_link,)
-        The first place of the list of places with this link, or -1.
+    head : uint32 (n_link,)
+        The first place of the list of places with this link, or NONE.
     unfrozen, left, share, least : float64 (n_link,)
         Scratch of the rate solver, see `flexnet.simulate.kernels.maxmin`.
-    touched : int64 (n_link,)
+    touched : uint32 (n_link,)
         Scratch: links of open classes.
     by_share : Heap
         Scratch: links by what is left of them for every flow.
@@ -213,12 +219,12 @@ class Links(NamedTuple):
     flows: Ints
     local: npt.NDArray[np.bool_]
     crowded: npt.NDArray[np.bool_]
-    head: npt.NDArray[np.int32]
+    head: Numbers
     unfrozen: Floats
     left: Floats
     share: Floats
     least: Floats
-    touched: Ints
+    touched: Numbers
     by_share: Heap
     seen: Ints
     stamp: Ints
@@ -247,7 +253,7 @@ class Heads(NamedTuple):
     ----------
     alone, head, tail : float64 (n_task,)
         Seconds.
-    order : int64 (n_task,)
+    order : uint32 (n_task,)
         Tasks that come to run, none before its predecessors.
     n : int64 (1,)
         How many these are.
@@ -257,7 +263,7 @@ class Heads(NamedTuple):
     alone: Floats
     head: Floats
     tail: Floats
-    order: Ints
+    order: Numbers
     n: Ints
     servers: Machines
     links: Machines

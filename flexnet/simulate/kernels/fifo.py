@@ -52,31 +52,33 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
             return np.nan
         item = pop(heap)
         if item >= first_closing:
-            finish = max(finish, _close_collective(tasks, work, item - first_closing))
+            finish = max(finish, _close_collective(tasks, work, np.uint32(item - first_closing)))
             continue
         if item >= n_task:
-            sent, end = _send_flow(network, work, latency, segment_bytes, item, item - n_task)
+            flow = np.uint32(item - n_task)
+            sent, end = _send_flow(network, work, latency, segment_bytes, item, flow)
             if sent:
                 finish = max(finish, end)
-                _end_flow(work, item - n_task, end, first_closing)
+                _end_flow(work, flow, end, first_closing)
                 if finish > limit:
                     return finish
             continue
-        if tasks.kind[item] == ALLREDUCE:
-            alone, end = _start_collective(tasks, network, directions, work, item)
+        task = np.uint32(item)
+        if tasks.kind[task] == ALLREDUCE:
+            alone, end = _start_collective(tasks, network, directions, work, task)
             if alone and keep_lone_sync:
                 finish = max(finish, end)
             continue
-        if tasks.kind[item] == NOMINAL_COMM:
-            sent, end = _send_transfer(tasks, network, work, latency, segment_bytes, item)
+        if tasks.kind[task] == NOMINAL_COMM:
+            sent, end = _send_transfer(tasks, network, work, latency, segment_bytes, task)
             if not sent:
                 continue
         else:
-            end = _compute(tasks, work, item)
+            end = _compute(tasks, work, task)
         finish = max(finish, end)
         if finish > limit:
             return finish
-        _release_successors(tasks, work, item, end)
+        _release_successors(tasks, work, task, end)
     return finish
 
 
@@ -100,7 +102,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
 @inlined
 def _compute(tasks, work, task):  # type: ignore[no-untyped-def]
     """Run a task as soon as its server is free; return its end."""
-    server = tasks.place[task]
+    server = np.uint32(tasks.place[task])
     start = max(work.server_free[server], work.ready[task])
     end = start + np.float64(np.float32(tasks.seconds[task] * 1e3))
     work.server_free[server] = end
@@ -112,8 +114,8 @@ def _compute(tasks, work, task):  # type: ignore[no-untyped-def]
 @inlined
 def _release_successors(tasks, work, task, end):  # type: ignore[no-untyped-def]
     """Let the tasks begin that waited for this one last."""
-    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-        following = tasks.succ[p]
+    for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+        following = np.uint32(tasks.succ[p])
         if end > work.ready[following]:
             work.ready[following] = end
         work.waiting[following] -= 1
@@ -128,7 +130,7 @@ def _send(network, work, latency, links, route, stop, at, size):  # type: ignore
     first_end = at
     end = 0.0 if route == stop else at
     for h in range(route, stop):
-        link = links[h]
+        link = np.uint32(links[h])
         s = max(work.link_free[link], at)
         if h == route:
             begin = s
@@ -152,7 +154,8 @@ def _message_bytes(left, segment_bytes):  # type: ignore[no-untyped-def]
 @inlined
 def _send_transfer(tasks, network, work, latency, segment_bytes, task):  # type: ignore[no-untyped-def]
     """Send a transfer's next message; return whether it was the last, and its end."""
-    route, stop = network.route_ptr[tasks.place[task]], network.route_ptr[tasks.place[task] + 1]
+    pair = np.uint32(tasks.place[task])
+    route, stop = np.uint32(network.route_ptr[pair]), np.uint32(network.route_ptr[pair + 1])
     size = _message_bytes(work.left[task], segment_bytes)
     begin, first_end, end = _send(network, work, latency, network.route, route, stop, work.ready[task], size)
     if size < work.left[task]:
@@ -169,7 +172,7 @@ def _send_transfer(tasks, network, work, latency, segment_bytes, task):  # type:
 def _send_flow(network, work, latency, segment_bytes, item, flow):  # type: ignore[no-untyped-def]
     """Send the next message of a collective's flow; return whether it was the last, and its end."""
     links = network.ring_links if work.flow_on_ring[flow] else network.route
-    route, stop = work.flow_route[flow], work.flow_route_end[flow]
+    route, stop = np.uint32(work.flow_route[flow]), np.uint32(work.flow_route_end[flow])
     size = _message_bytes(work.flow_left[flow], segment_bytes)
     _, first_end, end = _send(network, work, latency, links, route, stop, work.flow_ready[flow], size)
     if size < work.flow_left[flow]:
@@ -183,7 +186,7 @@ def _send_flow(network, work, latency, segment_bytes, item, flow):  # type: igno
 @inlined
 def _end_flow(work, flow, end, first_closing):  # type: ignore[no-untyped-def]
     """Close the collective of a flow that has ended if it was the last."""
-    collective = work.flow_collective[flow]
+    collective = np.uint32(work.flow_collective[flow])
     work.collective_ready[collective] = max(work.collective_ready[collective], end)
     work.collective_waiting[collective] -= 1
     if work.collective_waiting[collective] == 0:
@@ -193,7 +196,7 @@ def _end_flow(work, flow, end, first_closing):  # type: ignore[no-untyped-def]
 @inlined
 def _close_collective(tasks, work, collective):  # type: ignore[no-untyped-def]
     """A task without run time on the first member's server ends a collective; return its end."""
-    server = tasks.group[tasks.group_ptr[collective]]
+    server = np.uint32(tasks.group[np.uint32(tasks.group_ptr[collective])])
     end = max(work.server_free[server], work.collective_ready[collective])
     work.server_free[server] = end
     return end
@@ -202,7 +205,7 @@ def _close_collective(tasks, work, collective):  # type: ignore[no-untyped-def]
 @inlined
 def _add_flow(work, collective, on_ring, route, stop, size, ready, first_flow):  # type: ignore[no-untyped-def]
     """Add a flow over links ``route`` to ``stop``, of the topology's rings or of routes."""
-    flow = work.n_flow[0]
+    flow = np.uint32(work.n_flow[0])
     work.n_flow[0] += 1
     work.flow_route[flow] = route
     work.flow_route_end[flow] = stop

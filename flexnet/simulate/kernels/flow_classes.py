@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import called, inlined
+from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
@@ -17,20 +18,24 @@ SAME_TIME = 1e-10
 def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-untyped-def]
     """Class of the flows of about ``size`` bytes along a route; a new one if it has none yet."""
     length = length_of(size, protocol)
-    key = path * LENGTHS + length
+    key = np.uint32(path * LENGTHS + length)
     c = classes.of_path[key]
-    if c < 0:
-        c = classes.n[0]
+    if c == NONE:
+        c = np.uint32(classes.n[0])
         classes.n[0] += 1
         classes.of_path[key] = c
-        at = classes.end[c - 1] if c > 0 else 0
+        at = np.uint32(0)
+        if c > 0:
+            at = classes.end[np.uint32(c - 1)]
         classes.begin[c] = at
         extra = 0.0
-        for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
-            classes.link[at] = network.route[i]
-            at += 1
+        for i in range(np.uint32(network.route_ptr[path]), np.uint32(network.route_ptr[path + 1])):
+            link = np.uint32(network.route[i])
+            classes.link[at] = link
+            classes.owner[at] = c
+            at = np.uint32(at + 1)
             if network.extra_latency.shape[0] > 0:
-                extra += network.extra_latency[network.route[i]]
+                extra += network.extra_latency[link]
         classes.end[c] = at
         classes.hops[c] = at - classes.begin[c]
         classes.extra_latency[c] = extra
@@ -48,7 +53,7 @@ def clear(classes, c):  # type: ignore[no-untyped-def]
     classes.listed[c] = False
     classes.is_changed[c] = False
     classes.is_open[c] = False
-    classes.head[c] = -1
+    classes.head[c] = NONE
 
 
 @inlined
@@ -87,7 +92,7 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
         provisional = min(provisional, weight * network.bandwidth[link] / links.users[link])
         narrowest = min(narrowest, network.bandwidth[link])
     classes.rate[c] = min(classes.rate[c], provisional)
-    f = flows.n[0]
+    f = np.uint32(flows.n[0])
     flows.n[0] += 1
     flows.last_byte[f] = classes.served[c] + size
     flows.item[f] = item
@@ -114,16 +119,16 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
     With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on; then they
     keep their share of links until rates are solved (`let_go`).
     """
-    before = -1
+    before = NONE
     n_done = 0
     f = classes.head[c]
     soonest = np.inf
-    while f >= 0:
+    while f != NONE:
         after = flows.following[f]
         if flows.last_byte[f] <= target:
             at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
             push(heap, at + flows.delay[f], flows.item[f])
-            if before < 0:
+            if before == NONE:
                 classes.head[c] = after
             else:
                 flows.following[before] = after

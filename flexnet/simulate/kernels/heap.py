@@ -24,12 +24,15 @@ class Heap(NamedTuple):
 def push(heap, time, item):  # type: ignore[no-untyped-def]
     """Add ``item``."""
     times, items = heap.times, heap.items
-    hole = heap.n[0]
+    hole = np.uint32(heap.n[0])
     heap.n[0] += 1
-    while hole > 0 and times[(hole - 1) >> 1] > time:
-        times[hole] = times[(hole - 1) >> 1]
-        items[hole] = items[(hole - 1) >> 1]
-        hole = (hole - 1) >> 1
+    while hole > 0:
+        parent = np.uint32((hole - 1) >> 1)
+        if not times[parent] > time:
+            break
+        times[hole] = times[parent]
+        items[hole] = items[parent]
+        hole = parent
     times[hole] = time
     items[hole] = item
 
@@ -40,15 +43,15 @@ def pop(heap):  # type: ignore[no-untyped-def]
     times, items = heap.times, heap.items
     earliest = items[0]
     heap.n[0] -= 1
-    n = heap.n[0]
+    n = np.uint32(heap.n[0])
     time = times[n]
-    hole = 0
+    hole = np.uint32(0)
     while True:
-        child = 2 * hole + 1
+        child = np.uint32(2 * hole + 1)
         if child >= n:
             break
         if child + 1 < n and times[child + 1] < times[child]:
-            child += 1
+            child = np.uint32(child + 1)
         if times[child] >= time:
             break
         times[hole] = times[child]

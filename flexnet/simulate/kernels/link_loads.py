@@ -1,5 +1,7 @@
 """Bytes over every link, and the time they take at least."""
 
+import numpy as np
+
 from flexnet.kernels import called
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.rings import ring_rounds
@@ -19,11 +21,11 @@ def load_links(tasks, network, routes, protocol, work):  # type: ignore[no-untyp
     compute[:] = 0.0
     for t in range(kind.shape[0]):
         if kind[t] <= BACKWARD:
-            compute[place[t]] += tasks.seconds[t]
+            compute[np.uint32(place[t])] += tasks.seconds[t]
         elif kind[t] == NOMINAL_COMM:
-            path = routes.transfer[t]
-            for i in range(network.route_ptr[path], network.route_ptr[path + 1]):
-                load[network.route[i]] += bytes_[t]
+            path = np.uint32(routes.transfer[t])
+            for i in range(np.uint32(network.route_ptr[path]), np.uint32(network.route_ptr[path + 1])):
+                load[np.uint32(network.route[i])] += bytes_[t]
         else:
             c = place[t]
             n = group_ptr[c + 1] - group_ptr[c]

@@ -6,6 +6,7 @@ D. Bertsekas and R. Gallager, Data Networks (2nd ed., 1992), section 6.5.2.
 import numpy as np
 
 from flexnet.kernels import called, inlined, kernel
+from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.reach import open_all, open_reached
@@ -59,7 +60,7 @@ def fill_in_order(classes, links, n_open, n_touched, now):  # type: ignore[no-un
         if links.unfrozen[link] > NOBODY:
             push(heap, links.left[link] / links.unfrozen[link], link)
     while n_open > 0:
-        link = pop(heap)
+        link = np.uint32(pop(heap))
         if links.unfrozen[link] <= NOBODY:
             continue
         share = links.left[link] / links.unfrozen[link]
@@ -67,7 +68,7 @@ def fill_in_order(classes, links, n_open, n_touched, now):  # type: ignore[no-un
             push(heap, share, link)
             continue
         i = links.head[link]
-        while i >= 0:
+        while i != NONE:
             c = classes.owner[i]
             if classes.is_open[c]:
                 _take_off(classes, links, c, share, now)
@@ -109,12 +110,12 @@ def fill_at_once(tolerance, classes, links, n_open, n_touched, now):  # type: ig
 @inlined
 def _divide(links, n_touched):  # type: ignore[no-untyped-def]
     """Share per weight of what is left of every link; drop links on which all flows have their rate."""
-    kept = 0
+    kept = np.uint32(0)
     for i in range(n_touched):
         link = links.touched[i]
         if links.unfrozen[link] > NOBODY:
             links.touched[kept] = link
-            kept += 1
+            kept = np.uint32(kept + 1)
             links.share[link] = links.left[link] / links.unfrozen[link]
             links.least[link] = links.share[link]
     return kept
@@ -137,7 +138,7 @@ def _find_narrowest(classes, links, n_open):  # type: ignore[no-untyped-def]
 @inlined
 def _freeze(classes, links, n_open, tolerance, now):  # type: ignore[no-untyped-def]
     """Give every class over a bottleneck its rate; return how many are still without."""
-    kept = 0
+    kept = np.uint32(0)
     for a in range(n_open):
         c = classes.open[a]
         frozen = False
@@ -148,7 +149,7 @@ def _freeze(classes, links, n_open, tolerance, now):  # type: ignore[no-untyped-
                 break
         if not frozen:
             classes.open[kept] = c
-            kept += 1
+            kept = np.uint32(kept + 1)
             continue
         _take_off(classes, links, c, classes.narrowest[c], now)
     return kept

@@ -10,6 +10,7 @@ Where rates are solved seldom, so that nearly everything has changed by then, al
 import numpy as np
 
 from flexnet.kernels import called, inlined
+from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.windows import share_of
 
 __all__ = ["delist", "enlist", "mark", "open_all", "open_reached"]
@@ -23,7 +24,7 @@ def mark(classes, c):  # type: ignore[no-untyped-def]
     """Class ``c`` has other flows than when rates were solved last."""
     if not classes.is_changed[c]:
         classes.is_changed[c] = True
-        classes.changed[classes.n_changed[0]] = c
+        classes.changed[np.uint32(classes.n_changed[0])] = c
         classes.n_changed[0] += 1
 
 
@@ -33,7 +34,7 @@ def enlist(classes, links, c):  # type: ignore[no-untyped-def]
     classes.listed[c] = True
     if not classes.is_changed[c]:  # else rates have not been solved since it was there
         classes.level[c] = np.inf
-    classes.active[classes.n_active[0]] = c
+    classes.active[np.uint32(classes.n_active[0])] = c
     classes.n_active[0] += 1
     if links.local[0] and not classes.in_lists[c]:
         _list_places(classes, links, c)
@@ -46,10 +47,9 @@ def _list_places(classes, links, c):  # type: ignore[no-untyped-def]
     for i in range(classes.begin[c], classes.end[c]):
         link = classes.link[i]
         first = links.head[link]
-        classes.owner[i] = c
-        classes.before[i] = -1
+        classes.before[i] = NONE
         classes.after[i] = first
-        if first >= 0:
+        if first != NONE:
             classes.before[first] = i
         links.head[link] = i
 
@@ -60,11 +60,11 @@ def delist(classes, links, c):  # type: ignore[no-untyped-def]
     classes.in_lists[c] = False
     for i in range(classes.begin[c], classes.end[c]):
         before, after = classes.before[i], classes.after[i]
-        if before >= 0:
+        if before != NONE:
             classes.after[before] = after
         else:
             links.head[classes.link[i]] = after
-        if after >= 0:
+        if after != NONE:
             classes.before[after] = before
 
 
@@ -96,7 +96,7 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
         unfrozen = 0.0
         fixed = 0.0
         i = links.head[link]
-        while i >= 0:
+        while i != NONE:
             c = classes.owner[i]
             if classes.n_flow[c] == 0:
                 pass
@@ -119,27 +119,32 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
 def open_all(bandwidth, classes, links, listed):  # type: ignore[no-untyped-def]
     """Open all active classes, and their links; put them in the lists of these if they are to be ``listed``.
 
-    Returns as `open_reached`.
+    Nobody is taken off such lists one by one, so they are linked forwards only.  Returns as `open_reached`.
     """
     n_open = classes.n_active[0]
+    if listed:
+        links.head[:] = NONE
     for a in range(n_open):
-        classes.open[a] = classes.active[a]
-        classes.is_open[classes.active[a]] = True
-        _weigh_one(classes, links, classes.active[a])
+        c = classes.active[a]
+        classes.open[a] = c
+        classes.is_open[c] = True
+        if classes.length[c] >= 0:
+            _weigh_one(classes, links, c)
+        if listed:
+            for i in range(classes.begin[c], classes.end[c]):
+                link = classes.link[i]
+                classes.after[i] = links.head[link]
+                links.head[link] = i
     for k in range(classes.n_changed[0]):
         classes.is_changed[classes.changed[k]] = False
     classes.n_changed[0] = 0
     n_touched = 0
-    for link in range(bandwidth.shape[0]):
-        links.unfrozen[link] = links.users[link]
-        links.left[link] = bandwidth[link]
-        if links.flows[link] > 0:
-            links.touched[n_touched] = link
+    for busy in range(bandwidth.shape[0]):
+        links.unfrozen[busy] = links.users[busy]
+        links.left[busy] = bandwidth[busy]
+        if links.flows[busy] > 0:
+            links.touched[n_touched] = busy
             n_touched += 1
-    if listed:
-        links.head[:] = -1
-        for a in range(n_open):
-            _list_places(classes, links, classes.active[a])
     return n_open, n_touched
 
 
@@ -170,7 +175,7 @@ def _weigh(classes, links):  # type: ignore[no-untyped-def]
             if crowded != links.crowded[link]:
                 links.crowded[link] = crowded
                 other = links.head[link]
-                while other >= 0:
+                while other != NONE:
                     _weigh_one(classes, links, classes.owner[other])
                     other = classes.after[other]
 

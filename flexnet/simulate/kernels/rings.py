@@ -95,13 +95,18 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
     """Find equal groups, and how much room their rings need.
 
     ``group_class`` (n_allreduce,) receives, for every all-reduce, the first one with the same members and paths.
-    Returns the number of rings over distinct groups, and of links over all edges of these rings; parameter servers,
-    used instead if ``protocol`` says so, count as two.
+    Returns the number of rings over distinct groups, of links over all edges of these rings, and the most rings that
+    the network has for one group; parameter servers, used instead if ``protocol`` says so, count as two.
     """
     group_ptr, route_ptr = tasks.group_ptr, network.route_ptr
     ring_ptr, ring_hops = network.ring_ptr, network.ring_hops
     n_ring = 0
     n_link = 0
+    most = 2 if protocol.by_server else 1
+    for size in range(ring_ptr.shape[0] - 1):
+        most = max(most, ring_ptr[size + 1] - ring_ptr[size])
+    for s in range(network.cycle_ptr.shape[0] - 1):
+        most = max(most, network.cycle_ptr[s + 1] - network.cycle_ptr[s])
     for c in range(group_ptr.shape[0] - 1):
         start = group_ptr[c]
         n = group_ptr[c + 1] - start
@@ -112,10 +117,10 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
                 break
         if group_class[c] < c or n == 1:
             continue
-        s = _own_cycles(tasks, network, protocol, c)
+        own = _own_cycles(tasks, network, protocol, c)
         rings = _own_rings(tasks, network, protocol, c)
-        if s >= 0:
-            first, last = network.cycle_ptr[s], network.cycle_ptr[s + 1]
+        if own >= 0:
+            first, last = network.cycle_ptr[own], network.cycle_ptr[own + 1]
             rings = last - first
             n_link += network.cycle_hops[network.cycle_edge[last]] - network.cycle_hops[network.cycle_edge[first]]
         elif rings > 0:
@@ -127,7 +132,7 @@ def ring_sizes(tasks, network, routes, protocol, group_class):  # type: ignore[n
                     path = _edge_path(tasks, network, routes, start, n, m, r if protocol.by_server else -1)
                     n_link += route_ptr[path + 1] - route_ptr[path]
         n_ring += rings
-    return n_ring, n_link
+    return n_ring, n_link, most
 
 
 @called
@@ -225,6 +230,8 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
                     tasks, network, routes, protocol, g, r, own > 0, s, classes.link, at
                 )
                 classes.end[c] = at
+                for place in range(classes.begin[c], classes.end[c]):
+                    classes.owner[place] = c
                 classes.hops[c] = longest
                 classes.extra_latency[c] = extra
                 classes.weight[c] = share_of(length, longest) if protocol.by_window else 1.0
