@@ -15,16 +15,14 @@ def memory_needed(problem: Problem, strategy: Strategy) -> float:
 
     A part of an embedding lies on one GPU, so a server needs GPUs as large as its largest table.
     """
-    largest_table = (_per_part(problem, strategy) * problem.arrays.is_whole).max()  # it must fit one GPU of its server
-    return max(float(memory_by_server(problem, strategy).max()), float(largest_table) * problem.cluster.gpus)
+    per_part = _per_part(problem, strategy)
+    largest_table = (per_part * problem.arrays.is_whole).max()  # it must fit one GPU of its server
+    return max(float(_by_server(problem, strategy, per_part).max()), float(largest_table) * problem.cluster.gpus)
 
 
 def memory_by_server(problem: Problem, strategy: Strategy) -> npt.NDArray[np.float64]:
     """Bytes that the parts on every server need, on all its GPUs together: float64 (n_server,)."""
-    used = np.zeros(problem.cluster.n_server)
-    placed, per_part = strategy.devices >= 0, _per_part(problem, strategy)
-    np.add.at(used, strategy.devices[placed], np.broadcast_to(per_part[:, None], placed.shape)[placed])
-    return used
+    return _by_server(problem, strategy, _per_part(problem, strategy))
 
 
 def largest_part(problem: Problem, strategy: Strategy) -> tuple[Operator, float]:
@@ -32,6 +30,12 @@ def largest_part(problem: Problem, strategy: Strategy) -> tuple[Operator, float]
     whole = np.where(problem.arrays.is_whole, problem.cluster.gpus, 1)
     needed = _per_part(problem, strategy) * whole
     return problem.graph.operators[int(needed.argmax())], float(needed.max())
+
+
+def _by_server(problem: Problem, strategy: Strategy, per_part: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    op, column = np.nonzero(strategy.devices >= 0)
+    used = np.bincount(strategy.devices[op, column], per_part[op], problem.cluster.n_server)
+    return np.asarray(used, np.float64)
 
 
 def _per_part(problem: Problem, strategy: Strategy) -> npt.NDArray[np.int64]:
