@@ -110,6 +110,7 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
         owner=np.zeros(n_place, np.int32),
         before=np.zeros(n_place, np.int32),
         after=np.zeros(n_place, np.int32),
+        path=_ints(n_class),
         of_path=np.zeros(n_path * LENGTHS, np.int32),
     )
 

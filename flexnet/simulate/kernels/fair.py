@@ -11,6 +11,7 @@ from flexnet.simulate.kernels.flow_classes import (
     class_of_path,
     clear,
     foresee_end,
+    forget_paths,
     let_go,
     retire,
     serve,
@@ -77,6 +78,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     """
     heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
+    forget_paths(work.classes)
     lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
     enough = limit * (1.0 + ROUNDING)
     bound = load_links(tasks, network, routes, protocol, work)
@@ -147,7 +149,6 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     work.flows.n[0] = 0
     classes.n_active[0] = 0
     classes.n_changed[0] = 0
-    classes.of_path[:] = -1
     classes.in_lists[:] = False
     for c in range(classes.n[0]):
         clear(classes, c)

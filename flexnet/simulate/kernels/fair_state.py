@@ -112,8 +112,10 @@ class Classes(NamedTuple):
         Whether a class is in the lists of its links.
     owner, before, after : int32 (n_place,)
         Class of every place in ``link``, and its neighbours in the list of places with that link.
+    path : int64 (n_class,)
+        Place in ``of_path``; -1 for rings.
     of_path : int32 (n_path * LENGTHS,)
-        Class of the transfers of every length along every route, or -1.
+        One more than the class of the transfers of every length along every route, or 0.
     """
 
     n: Ints
@@ -146,6 +148,7 @@ class Classes(NamedTuple):
     owner: npt.NDArray[np.int32]
     before: npt.NDArray[np.int32]
     after: npt.NDArray[np.int32]
+    path: Ints
     of_path: npt.NDArray[np.int32]
 
 
