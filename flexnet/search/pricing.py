@@ -15,11 +15,12 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
 from flexnet.search.written import written_timeline
-from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
+from flexnet.simulate.routed import routed
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
@@ -102,7 +103,7 @@ class Pricer:
         if self.every_exact or not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)
-        arrays = network_arrays(network)
+        arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         coarser = max(1.0, flow_hops(tasks, arrays) / SEARCH_HOPS)
         rough = FairLinks(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
@@ -120,7 +121,7 @@ class Pricer:
             return Price(np.inf, False, None)
         tasks = self._builder.arrays(strategy)
         directions = self._directions(rng, tasks, network)
-        seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
+        seconds = self._links.seconds(tasks, self._arrays(tasks, network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
     def floor(self, strategy: Strategy, degree: int) -> float:
@@ -149,7 +150,8 @@ class Pricer:
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
-        return self._links.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
+        tasks = self._builder.arrays(strategy)
+        return self._links.timeline(tasks, self._arrays(tasks, network), directions=directions)
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
@@ -158,7 +160,11 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        return packet_hops(tasks, network_arrays(network), self.protocol)
+        return packet_hops(tasks, self._arrays(tasks, network), self.protocol)
+
+    def routed(self, strategy: Strategy, network: Network) -> Network:
+        """The network with routes for all that a strategy sends; the same but on large ones that lack some."""
+        return self._routed(self._builder.arrays(strategy), network) if network.implies_routes else network
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""
@@ -192,6 +198,14 @@ class Pricer:
                 f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
+
+    def _routed(self, tasks: TaskArrays, network: Network) -> Network:
+        if not self.problem.semantics.fair_links:
+            return network.routing(np.arange(network.topology.n_server**2))  # rings may run backwards
+        return routed(tasks, network, self._priced)
+
+    def _arrays(self, tasks: TaskArrays, network: Network) -> NetworkArrays:
+        return network_arrays(self._routed(tasks, network))
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:
         semantics = self.problem.semantics

@@ -10,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.network.topology import adjacency, by_members
 from flexnet.network.wiring.shares import sent_by_group
 
-__all__ = ["balanced", "link_seconds"]
+__all__ = ["balanced", "link_seconds", "with_demand"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -24,6 +24,11 @@ which share of them matters only the time of a whole plan tells, so one of these
 
 PASSES = 2
 """How often every pair is routed anew."""
+
+
+def with_demand(network: Network, demand: Demand) -> Network:
+    """The network with routes for what a demand sends; the same if all have one."""
+    return network.routing(np.flatnonzero(_sent(network, demand, 1.0)[0])) if network.implies_routes else network
 
 
 def link_seconds(network: Network, demand: Demand) -> Floats:
@@ -46,7 +51,7 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     Parameters
     ----------
     network : Network
-        Without switches.  Routes that are longer than need be stay.
+        Without switches.  Routes that are longer than need be stay, and pairs without one (`with_demand`) have none.
     demand : Demand
     rng : numpy.random.Generator
         Draws the order, and what all-reduces count for.
@@ -78,6 +83,13 @@ def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
 
     Bytes of all-reduces count for ``reduced`` bytes each.
     """
+    along, on_rings = _sent(network, demand, reduced)
+    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
+    return along, on_rings + routed
+
+
+def _sent(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
+    """Bytes along routes of pairs as in `_load`, and those of rings on every link."""
     n = network.topology.n_server
     along: Floats = demand.model_parallel.ravel().copy()
     on_rings = np.zeros(len(network.bandwidth))
@@ -92,5 +104,4 @@ def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
             for cycle in own:
                 here, ahead = np.array(cycle), np.array((*cycle[1:], cycle[0]))
                 along[here * n + ahead] += reduced * sent / len(own)
-    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
-    return along, on_rings + routed
+    return along, on_rings
