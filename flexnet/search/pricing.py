@@ -16,6 +16,7 @@ from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
+from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
@@ -30,6 +31,9 @@ ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
 SEARCH_TOLERANCE = 0.02
 SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
+BUNDLED_HOPS = 1_000_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
+BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
+COARSEST = 40.0
 EXACT_TASKS = 8192
 
 
@@ -105,9 +109,12 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        coarser = max(1.0, flow_hops(tasks, arrays) / SEARCH_HOPS)
-        rough = FairLinks(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
-        self._links = FairLinks(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
+        hops, shared = flow_hops(tasks, arrays), FairLinks
+        coarser = max(1.0, hops / SEARCH_HOPS)
+        if hops > BUNDLED_HOPS:
+            coarser, shared = min(hops / BUNDLE_HOPS, COARSEST), BundledLinks
+        rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
+        self._links = shared(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
 
     def price(
         self,
