@@ -18,7 +18,7 @@ __all__ = ["MOST_ROUTED", "are_implied", "no_routes", "with_pairs"]
 Ints32 = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 
-MOST_ROUTED = 1024
+MOST_ROUTED = 1000
 """Servers of a network that holds all its routes; of one with switches, whose routes are short, any number."""
 
 MOST_HOPS = 2**31 - 1

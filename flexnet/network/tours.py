@@ -18,7 +18,7 @@ CROWDED = 4.0
 """Hops that a link counts for which earlier tours load as much as any."""
 
 GAIN = 1e-9
-MOST_EXCHANGED = 1024  # nodes: looking for an exchange takes n^2, and a tour as many of these as it has nodes
+MOST_EXCHANGED = 1000  # nodes: looking for an exchange takes n^2, and a tour as many of these as it has nodes
 
 
 def short_tour(cost: Floats) -> Cycle:

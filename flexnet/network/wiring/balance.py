@@ -25,6 +25,12 @@ which share of them matters only the time of a whole plan tells, so one of these
 PASSES = 2
 """How often every pair is routed anew."""
 
+MOST_PAIRS = 2**18
+"""With more pairs, `SOME_PAIRS` of those over the `CROWDED` busiest links are: each takes a microsecond a pass."""
+
+SOME_PAIRS = 2**15
+CROWDED = 0.1
+
 
 def with_demand(network: Network, demand: Demand) -> Network:
     """The network with routes for what a demand sends; the same if all have one."""
@@ -66,6 +72,8 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     volume, load = _load(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
     used = (volume > 0) & (np.diff(network.route_ptr) > 1)
     open_ = np.flatnonzero(used) if pairs is None else pairs[used[pairs]]
+    if len(open_) > MOST_PAIRS:
+        open_ = rng.permutation(open_[_crowded(network, load / network.bandwidth)[open_]])[:SOME_PAIRS]
     if not len(open_):
         return network
     ptr, _, link_to = adjacency(network.topology.links)
@@ -76,6 +84,14 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
         balance(ptr, link_to, hops, network.bandwidth, volume, order, network.route_ptr, route, load, POWER)
     same = np.array_equal(route, network.route)
     return network if same else network.with_routes((network.route_ptr, route))
+
+
+def _crowded(network: Network, seconds: Floats) -> npt.NDArray[np.bool_]:
+    """Of every ordered pair of servers, whether its route runs over one of the busiest links."""
+    busy = seconds >= np.quantile(seconds, 1.0 - CROWDED)
+    before = np.concatenate([[0], np.cumsum(busy[network.route], dtype=np.int32)])
+    crowded: npt.NDArray[np.bool_] = before[network.route_ptr[1:]] > before[network.route_ptr[:-1]]
+    return crowded
 
 
 def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
