@@ -81,9 +81,11 @@ def _of_run(directory: Path) -> "Traced":
     from flexnet.report.trace import Traced
     from flexnet.simulate.arrays import network_arrays
     from flexnet.simulate.protocol import TCP
+    from flexnet.simulate.routed import routed
 
     plan = read_run(directory).plan
-    use = link_use(plan.graph, network_arrays(plan.network), TCP)
+    network = routed(plan.graph.arrays(), plan.network, TCP)
+    use = link_use(plan.graph, network_arrays(network), TCP)
     return Traced(plan.graph, plan.timeline, plan.network, use, [op.name for op in plan.operators])
 
 

@@ -11,7 +11,7 @@ from flexnet.interrupts import GivenUp
 from flexnet.network.family import TopologyFamily
 from flexnet.network.kernels.routes import hops_to_servers
 from flexnet.network.network import Network
-from flexnet.network.topology import adjacency
+from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Configs
 from flexnet.plan.task_graph import TaskGraph
@@ -145,8 +145,7 @@ def measure(
     fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)
     begin = _median(found.start.task_graph(), fabric, settings.seed)
     best = _median(found.plan.task_graph(), fabric, settings.seed)
-    ptr, _, link_to = adjacency(topology.links)
-    hops = _of_pairs(hops_to_servers(ptr, link_to, cluster.n_server)[:, : cluster.n_server].astype(np.int64))
+    hops = _shortest_hops(topology)
     return Measured(found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, hops)
 
 
@@ -157,7 +156,15 @@ def _median(graph: TaskGraph, fabric: Fabric, seed: int) -> Replay:
 
 def _routed_hops(network: Network) -> npt.NDArray[np.int64]:
     n = network.topology.n_server
+    if network.implies_routes:
+        return _shortest_hops(network.topology)
     return _of_pairs(np.diff(network.route_ptr).astype(np.int64).reshape(n, n))
+
+
+def _shortest_hops(topology: Topology) -> npt.NDArray[np.int64]:
+    n = topology.n_server
+    ptr, _, link_to = adjacency(topology.links)
+    return _of_pairs(hops_to_servers(ptr, link_to, n)[:, :n].astype(np.int64))
 
 
 def _of_pairs(hops: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -1,15 +1,17 @@
 """Cycles for all-reduces on a network whose links stay: for all servers, or for the groups of a strategy."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from hashlib import blake2b
 from random import Random
 
 import numpy as np
+import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
+from flexnet.network.implied import are_implied
 from flexnet.network.network import Network, Routes
 from flexnet.network.packing import ROUNDS, over, pack_cycles
-from flexnet.network.routes import shortest_routes
+from flexnet.network.routes import shortest_routes, some_routes
 from flexnet.network.topology import Topology, adjacency, by_members
 from flexnet.network.tours import tours_along_routes
 
@@ -18,13 +20,18 @@ __all__ = ["add_cycles", "cycles_for", "more_cycles", "with_cycles"]
 Cycles = tuple[tuple[int, ...], ...]
 Groups = Mapping[tuple[int, ...], float]
 
+MOST_TOURED = 256  # members, where routes are searched for them alone
+MOST_KNOWN = 4096
+_known: dict[tuple[bytes, int, int], Cycles] = {}  # packings
+
 
 def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, routes: Routes | None = None) -> Cycles:
     """Cycles for all-reduces over groups of servers along links that are there.
 
     A group whose members' links among themselves hold cycles through all of them gets as many as were found that share
     no link (`flexnet.network.packing`), each both ways; another one gets short round trips along routes
-    (`flexnet.network.tours`).  Groups are looked at one by one: cycles of different groups may use the same links.
+    (`flexnet.network.tours`), or on a network that does not hold all its routes none, if it is large.  Groups are
+    looked at one by one: cycles of different groups may use the same links.
 
     Parameters
     ----------
@@ -70,13 +77,19 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
         if len(group) < 2 or not volume > 0:
             continue
         members = sorted(group)
-        packed = _packed(topology.links[np.ix_(members, members)].tobytes(), len(members))
+        packed = _packed(topology.links[np.ix_(members, members)])
         if packed:
             cycles += over(members, packed)
             continue
+        at = np.array(members, np.int64)
+        if are_implied(n, 0):
+            if len(members) <= MOST_TOURED:
+                between = some_routes(topology, np.add.outer(at * n, at).ravel())
+                cycles += tours_along_routes(at, n, *between, bandwidth)
+            continue
         if routes is None:
             routes = shortest_routes(topology, rng)
-        cycles += tours_along_routes(np.array(members, np.int64), n, *routes, bandwidth)
+        cycles += tours_along_routes(at, n, *routes, bandwidth)
     return tuple(cycles)
 
 
@@ -129,7 +142,7 @@ def more_cycles(topology: Topology, groups: Groups) -> Cycles:
             continue
         links = topology.links[np.ix_(group, group)]
         if n_own // 2 < links.sum(axis=1).min() // 2:
-            packed = over(group, _packed(links.tobytes(), len(group), rounds=1))  # three cost 9 ms where there are none
+            packed = over(group, _packed(links, rounds=1))  # three cost 9 ms where there are none
             if len(packed) > n_own:
                 cycles[group], changed = list(packed), True
     return tuple(cycle for own in cycles.values() for cycle in own) if changed else topology.cycles
@@ -153,7 +166,12 @@ def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> N
     return network.with_cycles(cycles_for(network.topology, groups, rng, routes=(network.route_ptr, network.route)))
 
 
-@lru_cache(maxsize=4096)
-def _packed(links: bytes, n: int, *, rounds: int = ROUNDS) -> tuple[tuple[int, ...], ...]:
+def _packed(links: npt.NDArray[np.int64], *, rounds: int = ROUNDS) -> Cycles:
     """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again."""
-    return tuple(pack_cycles(np.frombuffer(links, np.int64).reshape(n, n), Random(n), rounds=rounds))
+    n = len(links)
+    key = blake2b(np.ascontiguousarray(links).data).digest(), n, rounds
+    if key not in _known:
+        if len(_known) == MOST_KNOWN:
+            _known.pop(next(iter(_known)))
+        _known[key] = tuple(pack_cycles(links, Random(n), rounds=rounds))
+    return _known[key]

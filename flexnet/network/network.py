@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.csr import aranges
+from flexnet.network.implied import are_implied, with_pairs
 from flexnet.network.topology import Topology, adjacency, by_members, check_cycle
 from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
@@ -46,7 +47,8 @@ class Network:
     route_ptr : int32 (n_server * n_server + 1,)
     route : int32
         Link ids of the one route of the ordered pair ``p = src * n_server + dst`` are
-        ``route[route_ptr[p]:route_ptr[p + 1]]``; empty for ``src == dst``.
+        ``route[route_ptr[p]:route_ptr[p + 1]]``; empty for ``src == dst``, and on large networks for pairs that have
+        not needed one yet (`routing`).
     ring_ptr : int32 (n_server + 2,)
         Rings of group size g are ``ring_ptr[g]:ring_ptr[g + 1]``; none: its collectives follow routes.
     ring_hops : int32 (n_ring + 1,)
@@ -90,6 +92,19 @@ class Network:
         """Cycles of the topology, set by set as in ``cycle_ptr``."""
         return tuple(cycle for cycles in by_members(self.topology.cycles).values() for cycle in cycles)
 
+    @property
+    def implies_routes(self) -> bool:
+        """Whether pairs get a route only when they need one (`flexnet.network.implied`)."""
+        return are_implied(self.topology.n_server, self.topology.n_switch)
+
+    def routing(self, pairs: npt.NDArray[np.int64]) -> "Network":
+        """The network with routes for these ordered pairs ``src * n_server + dst`` too; the same if all have one."""
+        if not self.implies_routes:
+            return self
+        held = self.route_ptr, self.route
+        routes = with_pairs(self.topology.n_server, self.link_from, self.link_to, held, pairs)
+        return self if routes is held else replace(self, route_ptr=routes[0], route=routes[1])
+
     def with_routes(self, routes: Routes) -> "Network":
         """The same links, rings and cycles with other routes (``(route_ptr, route)``); the rest is not computed again.
 
@@ -98,9 +113,8 @@ class Network:
         FlexNetError
             If the routes are not for this network.
         """
-        route_ptr, route = _checked_routes(self.topology, len(self.link_from), routes)
-        cycles = _cycle_arrays(self.topology, route_ptr, route) if self.topology.cycles else {}
-        return replace(self, route_ptr=route_ptr, route=route, **cycles)
+        checked = _checked_routes(self.topology, len(self.link_from), routes)
+        return replace(self, **_cycle_arrays(self.topology, self.link_from, self.link_to, checked))
 
     def with_cycles(self, cycles: tuple[tuple[int, ...], ...]) -> "Network":
         """The same links and routes with these cycles in place of those there are; see `Topology`.
@@ -111,8 +125,8 @@ class Network:
             If a cycle is not of distinct servers.
         """
         topology = replace(self.topology, cycles=cycles)
-        _check_cycles(topology)
-        return replace(self, topology=topology, **_cycle_arrays(topology, self.route_ptr, self.route))
+        held = self.route_ptr, self.route
+        return replace(self, topology=topology, **_cycle_arrays(topology, self.link_from, self.link_to, held))
 
     def to_networkx(self) -> "nx.Graph":
         """The topology as a networkx graph, every link with its bandwidth and latency; routes are left out."""
@@ -159,9 +173,8 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
         latencies = topology.speeds.latency[link_from, link_to]
         latency = float(latencies.min())
         extra = latencies - latency if (latencies > latency).any() else extra
-    route_ptr, route = _checked_routes(topology, len(link_from), routes)
+    checked = _checked_routes(topology, len(link_from), routes)
     ring_ptr, ring_hops, ring_links = _ring_links(topology, link_id)
-    _check_cycles(topology)
     return Network(
         topology=topology,
         link_bandwidth=link_bandwidth,
@@ -171,12 +184,10 @@ def connect(topology: Topology, link_bandwidth: float, latency: float, routes: R
         bandwidth=bandwidth,
         extra_latency=extra,
         link_id=link_id,
-        route_ptr=route_ptr,
-        route=route,
         ring_ptr=ring_ptr,
         ring_hops=ring_hops,
         ring_links=ring_links,
-        **_cycle_arrays(topology, route_ptr, route),
+        **_cycle_arrays(topology, link_from, link_to, checked),
     )
 
 
@@ -230,14 +241,13 @@ def _ring_links(
     return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
 
 
-def _check_cycles(topology: Topology) -> None:
+def _cycle_arrays(
+    topology: Topology, link_from: npt.NDArray[np.int32], link_to: npt.NDArray[np.int32], routes: Routes
+) -> dict[str, Any]:
+    """The arrays of `Network` that tell routes and cycles along them; edges have routes then."""
+    n = topology.n_server
     for cycle in topology.cycles:
         check_cycle(topology, cycle)
-
-
-def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """The arrays of `Network` that tell cycles, along these routes."""
-    n = topology.n_server
     sets = by_members(topology.cycles)
     member = np.zeros((len(sets), n), np.bool_)
     for row, members in zip(member, sets, strict=True):
@@ -248,8 +258,13 @@ def _cycle_arrays(topology: Topology, route_ptr: npt.NDArray[np.int32], route: n
     end = np.concatenate([begin[1:], begin[:1]])
     end[edge[1:] - 1] = begin[edge[:-1]]
     pair = begin * n + end
+    if are_implied(n, topology.n_switch):
+        routes = with_pairs(n, link_from, link_to, routes, pair)
+    route_ptr, route = routes
     counts = route_ptr[pair + 1] - route_ptr[pair]
     return {
+        "route_ptr": route_ptr,
+        "route": route,
         "cycle_ptr": _ends([len(same) for same in sets.values()]),
         "cycle_member": member,
         "cycle_edge": edge,

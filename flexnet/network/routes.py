@@ -7,19 +7,28 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.coinchange import coin_table
+from flexnet.network.implied import are_implied, no_routes, with_pairs
 from flexnet.network.kernels import routes as kernels
 from flexnet.network.network import Routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.semantics import Semantics
 
-__all__ = ["all_shortest_paths", "circulant_coins", "coin_change_routes", "mean_hops", "routes_for", "shortest_routes"]
+__all__ = [
+    "all_shortest_paths",
+    "circulant_coins",
+    "coin_change_routes",
+    "mean_hops",
+    "routes_for",
+    "shortest_routes",
+    "some_routes",
+]
 
 
 def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generator) -> Routes:
     """Routes as the semantics choose them.
 
     Coin change where `Semantics.coin_change_routes` is set and all links are those of regular rings (TopoOpt Alg. 1,
-    step 4); random shortest paths everywhere else.
+    step 4); random shortest paths everywhere else; none yet on a large network, see `flexnet.network.implied`.
 
     Parameters
     ----------
@@ -32,6 +41,8 @@ def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generato
     route_ptr : int32 (n_server * n_server + 1,)
     route : int32
     """
+    if are_implied(topology.n_server, topology.n_switch):
+        return no_routes(topology.n_server)
     if semantics.coin_change_routes and topology.rings:
         coins = circulant_coins(topology)
         if coins:
@@ -60,6 +71,20 @@ def shortest_routes(topology: Topology, rng: np.random.Generator) -> Routes:
     ptr, _, link_to = adjacency(topology.links)
     route_ptr, route = kernels.shortest(ptr, link_to, topology.n_server, int(rng.integers(1, 1 << 32)))
     return route_ptr, route
+
+
+def some_routes(topology: Topology, pairs: npt.NDArray[np.int64]) -> Routes:
+    """Routes of some ordered pairs of servers, as a large network has them (`flexnet.network.implied`).
+
+    Parameters
+    ----------
+    topology : Topology
+        Without switches.
+    pairs : int64 (n_some,)
+        ``source * n_server + target``.
+    """
+    _, link_from, link_to = adjacency(topology.links)
+    return with_pairs(topology.n_server, link_from, link_to, no_routes(topology.n_server), pairs)
 
 
 def coin_change_routes(topology: Topology, coins: Sequence[int], rng: np.random.Generator) -> Routes:

@@ -103,10 +103,6 @@ def ring_links_matrix(n_server: int, jumps: tuple[int, ...]) -> npt.NDArray[np.i
     for jump in jumps:
         first[jump] += 1
         first[n_server - jump] += 1
-    return first[_differences(n_server)]
-
-
-@lru_cache(maxsize=4)
-def _differences(n_server: int) -> npt.NDArray[np.int64]:
-    server = np.arange(n_server)
-    return (server - server[:, None]) % n_server
+    every = np.lib.stride_tricks.sliding_window_view(np.concatenate([first, first]), n_server)
+    links: npt.NDArray[np.int64] = every[n_server:0:-1].copy()
+    return links

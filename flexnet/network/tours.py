@@ -18,10 +18,13 @@ CROWDED = 4.0
 """Hops that a link counts for which earlier tours load as much as any."""
 
 GAIN = 1e-9
+MOST_EXCHANGED = 1000  # nodes: looking for an exchange takes n^2, and a tour as many of these as it has nodes
 
 
 def short_tour(cost: Floats) -> Cycle:
     """A round trip over all nodes that no exchange of two edges makes shorter; it begins with node 0.
+
+    Of more than `MOST_EXCHANGED` nodes it goes to the nearest node that is left, and is not made shorter.
 
     Parameters
     ----------
@@ -34,7 +37,7 @@ def short_tour(cost: Floats) -> Cycle:
     >>> short_tour(abs(place - place[:, None]))
     (0, 2, 3, 1)
     """
-    return tuple(find_tour(cost, GAIN).tolist())
+    return tuple(find_tour(cost, GAIN if len(cost) <= MOST_EXCHANGED else np.inf).tolist())
 
 
 def tours_along_routes(

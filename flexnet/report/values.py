@@ -14,6 +14,7 @@ from flexnet.report.run import Run
 from flexnet.search.history import History
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.protocol import TCP
+from flexnet.simulate.routed import routed
 
 __all__ = ["OperatorRow", "RunValues", "ServerClass", "folded", "run_values", "servers_text"]
 
@@ -112,7 +113,8 @@ class RunValues:
 def run_values(run: Run) -> RunValues:
     """Work out what there is to tell of a run."""
     document, plan = run.document, run.plan
-    arrays = network_arrays(plan.network)
+    network = routed(plan.graph.arrays(), plan.network, TCP)
+    arrays = network_arrays(network)
     use = link_use(plan.graph, arrays, TCP)
     demand: AllDemand = all_demand(plan.graph, plan.network)
     block = -(-plan.graph.n_server // MOST_CELLS)
@@ -128,7 +130,7 @@ def run_values(run: Run) -> RunValues:
         bound=None if bound is None else float(bound) / 1e3,
         bound_terms=tuple((str(words), float(share)) for words, share in document.get("bound_terms", {}).items()),
         classes=server_classes(attribute(plan.graph, plan.timeline).seconds),
-        network=network_values(plan.network, use, plan.timeline.seconds, demand),
+        network=network_values(network, use, plan.timeline.seconds, demand),
         operators=_rows(run, changed),
         n_operator=len(plan.operators),
         n_changed=len(changed),

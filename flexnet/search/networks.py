@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.totient import group_sizes
-from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.balance import balanced, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
@@ -22,6 +23,7 @@ __all__ = ["Networks", "Rebuild", "cycle_follower", "fixed_network", "follows_gr
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
 KNOWN_TOPOLOGIES = 256
+KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 
 
@@ -49,11 +51,12 @@ def cycle_follower(network: Network) -> Rebuild:
     answers as one that was not.
     """
     known: dict[frozenset[tuple[int, ...]], Network] = {}
+    most_known = _most_known(network.topology.n_server)
 
     def follow(rng: np.random.Generator, demand: Demand) -> Network:
         key = frozenset(demand.groups)
         if key not in known:
-            if len(known) == KNOWN_TOPOLOGIES:
+            if len(known) == most_known:
                 known.pop(next(iter(known)))
             known[key] = add_cycles(network, dict(sorted(demand.groups.items())), np.random.default_rng(0))
         return replace(known[key])
@@ -78,24 +81,30 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
     """Builds networks of a family for demands, and remembers topologies, of which the same few come again and again."""
     cluster = problem.cluster
     known: dict[tuple[object, ...], Network] = {}
+    most_known = _most_known(cluster.n_server)
 
     def rebuild(rng: np.random.Generator, demand: Demand) -> Network:
         topology = family.build(cluster.n_server, demand, rng)
         routes = routes_for(topology, problem.semantics, rng)
         speeds = topology.speeds
         key = (
-            topology.links.tobytes(),
+            blake2b(topology.links.data).digest(),
             tuple(sorted(topology.rings.items())),
             topology.cycles,
             None if speeds is None else (speeds.bandwidth.tobytes(), speeds.latency.tobytes()),
         )
         if key not in known:  # only their routes differ
-            if len(known) == KNOWN_TOPOLOGIES:
+            if len(known) == most_known:
                 known.pop(next(iter(known)))
             known[key] = connect(topology, cluster.link_bandwidth, cluster.latency, routes)
         return known[key].with_routes(routes)
 
     return rebuild
+
+
+def _most_known(n_server: int) -> int:
+    """How many networks are remembered."""
+    return max(min(KNOWN_TOPOLOGIES, KNOWN_PAIRS // n_server**2), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +161,4 @@ def _fitted(rng: np.random.Generator, network: Network, demand: Demand) -> list[
     """
     cycles = more_cycles(network.topology, demand.groups)
     networks = [network] if cycles is network.topology.cycles else [network.with_cycles(cycles), network]
-    return [balanced(each, demand, rng) for each in networks]
+    return [balanced(with_demand(each, demand), demand, rng) for each in networks]

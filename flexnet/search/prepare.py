@@ -159,6 +159,7 @@ class _Layout:
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
+        network = pricer.routed(first, network)
         pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
         pricer.set_resolution(first, network)
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None

@@ -16,11 +16,13 @@ from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Directions
 from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.written import written_timeline
-from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.arrays import NetworkArrays, network_arrays
+from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
+from flexnet.simulate.routed import routed
 
 __all__ = ["EXACT_TASKS", "Price", "Pricer"]
 
@@ -30,6 +32,9 @@ ROUGH = 1e-2
 SEARCH_WINDOW = 1 / 400
 SEARCH_TOLERANCE = 0.02
 SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
+BUNDLED_HOPS = 1_000_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
+BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
+COARSEST = 40.0
 EXACT_TASKS = 8192
 
 
@@ -108,11 +113,14 @@ class Pricer:
         if self.every_exact or not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)
-        arrays = network_arrays(network)
+        arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        coarser = max(1.0, flow_hops(tasks, arrays) / SEARCH_HOPS)
-        rough = FairLinks(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
-        self._links = FairLinks(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
+        hops = flow_hops(tasks, arrays)
+        bundled = hops > BUNDLED_HOPS
+        shared = BundledLinks if bundled else FairLinks
+        coarser = min(hops / BUNDLE_HOPS, COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
+        rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
+        self._links = shared(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
 
     def price(
         self,
@@ -128,7 +136,7 @@ class Pricer:
             return self._remembered(strategy, network, limit)
         tasks = self._builder.arrays(strategy)
         directions = self._directions(rng, tasks, network)
-        seconds = self._links.seconds(tasks, network_arrays(network), limit=limit, directions=directions)
+        seconds = self._links.seconds(tasks, self._arrays(tasks, network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
     def _remembered(self, strategy: Strategy, network: Network, limit: float) -> Price:
@@ -136,7 +144,8 @@ class Pricer:
         key = self._known.key_of(strategy)
         priced = self._known.find(network, key, limit)
         if priced is None:
-            seconds = self._links.seconds(self._builder.arrays(strategy), network_arrays(network), limit=limit)
+            tasks = self._builder.arrays(strategy)
+            seconds = self._links.seconds(tasks, self._arrays(tasks, network), limit=limit)
             priced = Priced(seconds, seconds <= limit)
             self._known.keep(network, key, priced)
         return Price(priced.seconds, priced.seconds <= limit, None)
@@ -171,7 +180,8 @@ class Pricer:
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
-        return self._links.timeline(self._builder.arrays(strategy), network_arrays(network), directions=directions)
+        tasks = self._builder.arrays(strategy)
+        return self._links.timeline(tasks, self._arrays(tasks, network), directions=directions)
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
@@ -180,7 +190,11 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        return packet_hops(tasks, network_arrays(network), self.protocol)
+        return packet_hops(tasks, self._arrays(tasks, network), self.protocol)
+
+    def routed(self, strategy: Strategy, network: Network) -> Network:
+        """The network with routes for all that a strategy sends; the same but on large ones that lack some."""
+        return self._routed(self._builder.arrays(strategy), network) if network.implies_routes else network
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""
@@ -214,6 +228,14 @@ class Pricer:
                 f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
+
+    def _routed(self, tasks: TaskArrays, network: Network) -> Network:
+        if not self.problem.semantics.fair_links:
+            return network.routing(np.arange(network.topology.n_server**2))  # rings may run backwards
+        return routed(tasks, network, self._priced)
+
+    def _arrays(self, tasks: TaskArrays, network: Network) -> NetworkArrays:
+        return network_arrays(self._routed(tasks, network))
 
     def _directions(self, rng: np.random.Generator, tasks: TaskArrays, network: Network) -> Directions | None:
         if not self._draws_directions(network):

@@ -34,7 +34,8 @@ class Trials:
     def priced(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
     ) -> Candidate:
-        """The strategy on a network."""
+        """The strategy on a network, which gets routes for it if it lacks some."""
+        network = self.pricer.routed(strategy, network)
         price = self.pricer.price(rng, strategy, network, limit)
         return Candidate(strategy, network, price.seconds, price.directions, origin)
 

@@ -110,6 +110,7 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
         owner=_numbers(n_place),
         before=_numbers(n_place),
         after=_numbers(n_place),
+        path=np.full(n_class, -1, np.int64),
         of_path=_numbers(n_path * LENGTHS),
     )
 

@@ -55,7 +55,7 @@ def packet_hops(
 def flow_hops(tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes | None = None) -> float:
     """Hops of all transfers of an iteration, whatever their size: what solving the rates of all at once takes."""
     path = tasks.place[tasks.kind == NOMINAL_COMM] if routes is None else routes.transfer[tasks.kind == NOMINAL_COMM]
-    return float(np.diff(network.route_ptr)[path].sum())
+    return float((network.route_ptr[path + 1] - network.route_ptr[path]).sum())
 
 
 def _hops_and_least(

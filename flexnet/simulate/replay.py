@@ -17,6 +17,7 @@ from flexnet.simulate.phases import phases_of
 from flexnet.simulate.priced_links import replayed_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay_report import Replay
+from flexnet.simulate.routed import routed
 
 __all__ = ["replay", "replays"]
 
@@ -74,13 +75,14 @@ def replays(
     protocol: Protocol = PACKET,
 ) -> Iterator[Replay]:
     """Replay one iteration for every seed that paths are drawn with; arguments as in `replay`."""
-    fabric = Fabric.of(network) if isinstance(network, Network) else network
-    n_server = fabric.network.topology.n_server
+    n_server = (network if isinstance(network, Network) else network.network).topology.n_server
     if n_server != graph.n_server:
         raise FlexNetError(f"the task graph is of {graph.n_server} servers and the network of {n_server}")
+    tasks = graph.arrays()
+    fabric = Fabric.of(routed(tasks, network, protocol)) if isinstance(network, Network) else network
     if fabric.paths is None and fabric.network.topology.n_switch > 1:
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts
-    tasks, fair = graph.arrays(), FairLinks(protocol=protocol)
+    fair = FairLinks(protocol=protocol)
     asked = links
     carried, counts = np.empty(len(graph.kind)), _edge_counts(graph, protocol)
     transferred = float(graph.bytes[graph.kind == NOMINAL_COMM].sum())

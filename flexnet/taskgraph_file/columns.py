@@ -156,18 +156,19 @@ def _as_multiples(bandwidth: npt.NDArray[np.float64]) -> tuple[float, Ints, floa
 
 
 def route_columns(network: Network) -> FileRoutes:
-    """One path for every ordered pair of servers, none from a server to itself."""
+    """One path for every ordered pair of servers, none from a server to itself; of large networks those they hold."""
     n = network.topology.n_server
-    source, target = np.divmod(np.arange(n * n), n)
     ptr = network.route_ptr.astype(np.int64)
-    n_link = np.where(source == target, 0, np.diff(ptr))
+    pairs = np.flatnonzero(np.diff(ptr)) if network.implies_routes else np.arange(n * n)
+    source, target = np.divmod(pairs, n)
+    n_link = np.where(source == target, 0, ptr[pairs + 1] - ptr[pairs])
     routed = n_link > 0
     hop_ptr = np.concatenate([[0], np.cumsum(n_link[routed] + 1)])
     hop = np.empty(int(hop_ptr[-1]), np.int64)
     is_start = np.zeros(len(hop), bool)
     is_start[hop_ptr[:-1]] = True
     hop[is_start] = source[routed]
-    hop[~is_start] = network.link_to[network.route[_ranges(ptr, np.flatnonzero(routed))]]
+    hop[~is_start] = network.link_to[network.route[_ranges(ptr, pairs[routed])]]
     return FileRoutes(
         source=source,
         target=target,

@@ -156,6 +156,7 @@ def taskgraph_and_origin(
     links, link_bandwidth, on_links = link_columns(network)
     rings, on_rings = _rings(graph, network) if graph is whole else (None, [])
     remarks = [*on_links, *on_rings]
+    network = network.routing(_talking_pairs(graph)) if network.implies_routes else network
     tasks, devices, part_of = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
     file = TaskGraphFile(
         source=source,
@@ -182,6 +183,16 @@ def taskgraph_and_origin(
     if n_split:
         remarks.append(f"{n_split} all-reduces of 4 GiB or more are written as several smaller ones")
     return file, tuple(remarks), origin[part_of]
+
+
+def _talking_pairs(graph: TaskGraph) -> npt.NDArray[np.int64]:
+    """Ordered pairs of servers that a transfer or an edge of an all-reduce joins, and those of the ways back."""
+    n = graph.n_server
+    ahead = np.arange(1, len(graph.group) + 1)
+    ahead[graph.group_ptr[1:] - 1] = graph.group_ptr[:-1]
+    begin, end = np.divmod(graph.place[graph.kind == NOMINAL_COMM].astype(np.int64), n)
+    begin, end = np.concatenate([begin, graph.group]), np.concatenate([end, graph.group[ahead]])
+    return np.unique(np.concatenate([begin * n + end, end * n + begin]))
 
 
 def _bytes_per_ms(bandwidth: float, what: str) -> float:

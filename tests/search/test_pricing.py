@@ -15,6 +15,7 @@ from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
 from flexnet.plan.strategy import Config, make_strategy
 from flexnet.plan.task_graph_builder import build
+from flexnet.search import pricing
 from flexnet.search.pricing import Pricer
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
@@ -121,3 +122,17 @@ def test_memory_of_the_fullest_server(big_gpu, configs, needed):
     with pytest.raises(FlexNetError, match=r"the starting strategy needs \S+ GB on one server and a server has \S+ GB"):
         tight.require_memory(strategy)
     Pricer(problem).require_memory(strategy)
+
+
+def test_plans_of_many_transfers_are_priced_by_what_tasks_send(monkeypatch):
+    problem = problem_of(mlp(), Cluster(4, 0, link_bandwidth=1e6, latency=1e-6), CORRECTED)
+    n_op, spread = len(problem.graph.operators), Config((1, 4), (0, 1, 2, 3))
+    strategy = make_strategy(problem, [Config((1, 1), (0,)), *[spread] * (n_op - 1)])
+    seconds = []
+    for most in (1.0, np.inf):
+        monkeypatch.setattr(pricing, "BUNDLED_HOPS", most)
+        pricer = Pricer(problem)
+        pricer.set_resolution(strategy, star(4))
+        seconds.append(pricer.price(np.random.default_rng(0), strategy, star(4)).seconds)
+    assert seconds[0] == pytest.approx(seconds[1], rel=0.05)
+    assert seconds[0] != seconds[1]

@@ -10,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.network.topology import adjacency, by_members
 from flexnet.network.wiring.shares import sent_by_group
 
-__all__ = ["balanced", "link_seconds"]
+__all__ = ["balanced", "link_seconds", "with_demand"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -24,6 +24,17 @@ which share of them matters only the time of a whole plan tells, so one of these
 
 PASSES = 2
 """How often every pair is routed anew."""
+
+MOST_PAIRS = 2**18
+"""With more pairs, `SOME_PAIRS` of those over the `CROWDED` busiest links are: each takes a microsecond a pass."""
+
+SOME_PAIRS = 2**15
+CROWDED = 0.1
+
+
+def with_demand(network: Network, demand: Demand) -> Network:
+    """The network with routes for what a demand sends; the same if all have one."""
+    return network.routing(np.flatnonzero(_sent(network, demand, 1.0)[0])) if network.implies_routes else network
 
 
 def link_seconds(network: Network, demand: Demand) -> Floats:
@@ -46,7 +57,7 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     Parameters
     ----------
     network : Network
-        Without switches.  Routes that are longer than need be stay.
+        Without switches.  Routes that are longer than need be stay, and pairs without one (`with_demand`) have none.
     demand : Demand
     rng : numpy.random.Generator
         Draws the order, and what all-reduces count for.
@@ -61,6 +72,8 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     volume, load = _load(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
     used = (volume > 0) & (np.diff(network.route_ptr) > 1)
     open_ = np.flatnonzero(used) if pairs is None else pairs[used[pairs]]
+    if len(open_) > MOST_PAIRS:
+        open_ = rng.permutation(open_[_crowded(network, load / network.bandwidth)[open_]])[:SOME_PAIRS]
     if not len(open_):
         return network
     ptr, _, link_to = adjacency(network.topology.links)
@@ -73,11 +86,26 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     return network if same else network.with_routes((network.route_ptr, route))
 
 
+def _crowded(network: Network, seconds: Floats) -> npt.NDArray[np.bool_]:
+    """Of every ordered pair of servers, whether its route runs over one of the busiest links."""
+    busy = seconds >= np.quantile(seconds, 1.0 - CROWDED)
+    before = np.concatenate([[0], np.cumsum(busy[network.route], dtype=np.int32)])
+    crowded: npt.NDArray[np.bool_] = before[network.route_ptr[1:]] > before[network.route_ptr[:-1]]
+    return crowded
+
+
 def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
     """Bytes along the route of every ordered pair of servers, float64 (n_server * n_server,), and on every link.
 
     Bytes of all-reduces count for ``reduced`` bytes each.
     """
+    along, on_rings = _sent(network, demand, reduced)
+    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
+    return along, on_rings + routed
+
+
+def _sent(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
+    """Bytes along routes of pairs as in `_load`, and those of rings on every link."""
     n = network.topology.n_server
     along: Floats = demand.model_parallel.ravel().copy()
     on_rings = np.zeros(len(network.bandwidth))
@@ -92,5 +120,4 @@ def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
             for cycle in own:
                 here, ahead = np.array(cycle), np.array((*cycle[1:], cycle[0]))
                 along[here * n + ahead] += reduced * sent / len(own)
-    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
-    return along, on_rings + routed
+    return along, on_rings

@@ -8,7 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.cycles import add_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
-from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.balance import balanced, with_demand
 from flexnet.network.wiring.changes import Wiring, more_rings, other_order, other_packing, swap_links, turn_ring
 from flexnet.network.wiring.reroute import reroute_busiest
 from flexnet.network.wiring.rewire import as_cycles, rewired
@@ -88,7 +88,7 @@ def propose_network(
     if unknown:
         raise FlexNetError(f"there is no change {unknown[0]!r}; changes are {', '.join(KINDS)}")
     names, weights = list(shares), np.array(list(shares.values()))
-    base = add_cycles(as_cycles(network, tuple(demand.groups)), demand.groups, rng)
+    base = with_demand(add_cycles(as_cycles(network, tuple(demand.groups)), demand.groups, rng), demand)
     wiring = Wiring(base.topology.links, base.topology.cycles)
     for _ in range(TRIES):
         name = names[int(rng.choice(len(names), p=weights / weights.sum()))]

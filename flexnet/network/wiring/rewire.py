@@ -7,9 +7,9 @@ from flexnet.errors import FlexNetError
 from flexnet.network.csr import aranges
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network, Routes, connect
-from flexnet.network.routes import shortest_routes
+from flexnet.network.routes import shortest_routes, some_routes
 from flexnet.network.topology import Topology
-from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.balance import balanced, with_demand
 
 __all__ = ["as_cycles", "merged_routes", "rewired"]
 
@@ -64,9 +64,13 @@ def rewired(
     rng : numpy.random.Generator
     """
     topology = Topology(network.topology.name, len(links), 0, links, {}, None, cycles)
-    routes, stays = merged_routes(network, topology, shortest_routes(topology, rng))
+    if network.implies_routes:  # pairs that send nothing get theirs when they do
+        fresh = some_routes(topology, np.flatnonzero(demand.model_parallel))
+    else:
+        fresh = shortest_routes(topology, rng)
+    routes, stays = merged_routes(network, topology, fresh)
     changed = connect(topology, network.link_bandwidth, network.latency, routes)
-    return balanced(changed, demand, rng, np.flatnonzero(~stays))
+    return balanced(with_demand(changed, demand), demand, rng, np.flatnonzero(~stays))
 
 
 def merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[Routes, npt.NDArray[np.bool_]]:

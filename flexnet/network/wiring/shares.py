@@ -126,7 +126,8 @@ class Traffic:
         self._sent = {group: (np.array(group), volume) for group, volume in sent.items()}
         self._total = pairs.sum(axis=1)
         # What every server sends its 0, 1, 2, ... largest partners.
-        largest = -np.sort(-pairs, axis=1)[:, :degree]
+        most = min(degree, n)
+        largest = -np.sort(-np.partition(pairs, n - most, axis=1)[:, n - most :], axis=1)
         self._largest = np.concatenate([np.zeros((n, 1)), np.cumsum(largest, axis=1)], axis=1)
 
     def busiest(self, shares: Mapping[Group, int]) -> float:

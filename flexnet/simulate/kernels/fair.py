@@ -12,7 +12,9 @@ from flexnet.simulate.kernels.flow_classes import (
     class_of_path,
     clear,
     foresee_end,
+    forget_paths,
     let_go,
+    own_places,
     retire,
     serve,
     watch,
@@ -78,7 +80,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     """
     heap, links, n_task = work.heap, work.links, tasks.kind.shape[0]
     tolerance = max(tolerance, SAME_TIME)
+    forget_paths(work.classes)
     lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
+    own_places(work.classes)
     enough = limit * (1.0 + ROUNDING)
     bound = load_links(tasks, network, routes, protocol, work)
     if bound > enough:
@@ -148,7 +152,6 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     work.flows.n[0] = 0
     classes.n_active[0] = 0
     classes.n_changed[0] = 0
-    classes.of_path[:] = NONE
     classes.in_lists[:] = False
     for c in range(classes.n[0]):
         clear(classes, c)

@@ -122,8 +122,10 @@ class Classes(NamedTuple):
         Whether a class is in the lists of its links.
     owner, before, after : uint32 (n_place,)
         Class of every place in ``link``, and its neighbours in the list of places with that link, or NONE.
+    path : int64 (n_class,)
+        Place in ``of_path``; -1 for rings.
     of_path : uint32 (n_path * LENGTHS,)
-        Class of the transfers of every length along every route, or NONE.
+        One more than the class of the transfers of every length along every route, or 0.
     """
 
     n: Ints
@@ -156,6 +158,7 @@ class Classes(NamedTuple):
     owner: Numbers
     before: Numbers
     after: Numbers
+    path: Ints
     of_path: Numbers
 
 

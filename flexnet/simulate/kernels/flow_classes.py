@@ -8,7 +8,19 @@ from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 
-__all__ = ["SAME_TIME", "add_flow", "class_of_path", "clear", "foresee_end", "let_go", "retire", "serve", "watch"]
+__all__ = [
+    "SAME_TIME",
+    "add_flow",
+    "class_of_path",
+    "clear",
+    "foresee_end",
+    "forget_paths",
+    "let_go",
+    "own_places",
+    "retire",
+    "serve",
+    "watch",
+]
 
 # Times closer than this, relatively, are the same instant: sums of equal terms in another order differ by less.
 SAME_TIME = 1e-10
@@ -19,11 +31,13 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
     """Class of the flows of about ``size`` bytes along a route; a new one if it has none yet."""
     length = length_of(size, protocol)
     key = np.uint32(path * LENGTHS + length)
-    c = classes.of_path[key]
-    if c == NONE:
+    if classes.of_path[key] > 0:
+        c = np.uint32(classes.of_path[key] - 1)
+    else:
         c = np.uint32(classes.n[0])
         classes.n[0] += 1
-        classes.of_path[key] = c
+        classes.of_path[key] = c + 1
+        classes.path[c] = key
         at = np.uint32(0)
         if c > 0:
             at = classes.end[np.uint32(c - 1)]
@@ -43,6 +57,23 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
         classes.length[c] = length if length > 0 and classes.hops[c] > 1 else -1  # of short ones hops do not count
         clear(classes, c)
     return c
+
+
+@called
+def own_places(classes):  # type: ignore[no-untyped-def]
+    """Note of every place which class it is of; those of routes do so as they come."""
+    for c in range(classes.n[0]):
+        for place in range(classes.begin[c], classes.end[c]):
+            classes.owner[place] = c
+
+
+@called
+def forget_paths(classes):  # type: ignore[no-untyped-def]
+    """No route has a class; only those that have one are touched, for there may be millions."""
+    for c in range(classes.n[0]):
+        if classes.path[c] >= 0:
+            classes.of_path[classes.path[c]] = 0
+    classes.n[0] = 0
 
 
 @inlined

@@ -230,12 +230,11 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
                     tasks, network, routes, protocol, g, r, own > 0, s, classes.link, at
                 )
                 classes.end[c] = at
-                for place in range(classes.begin[c], classes.end[c]):
-                    classes.owner[place] = c
                 classes.hops[c] = longest
                 classes.extra_latency[c] = extra
                 classes.weight[c] = share_of(length, longest) if protocol.by_window else 1.0
                 classes.length[c] = -1
+                classes.path[c] = -1
                 c += 1
     classes.n[0] = c
 

@@ -1,0 +1,215 @@
+"""Shortest routes of some pairs of servers, the same whatever others are asked for; see `flexnet.network.implied`."""
+
+import numpy as np
+from numba import njit
+
+from flexnet.network.kernels.xorshift import draw
+
+__all__ = ["merge", "of_differences", "of_pairs", "translate"]
+
+WARM_UP = 4  # draws before the first that counts: the states of neighbouring numbers are much alike
+
+
+@njit(cache=True)
+def of_differences(ptr, neighbor):  # type: ignore[no-untyped-def]
+    """One shortest path for every difference of server ids on a circulant graph, from server 0.
+
+    Parameters
+    ----------
+    ptr : int32 (n_server + 1,)
+    neighbor : int32 (n_link,)
+        Neighbours, ascending for every server.
+
+    Returns
+    -------
+    path_ptr : int64 (n_server + 1,)
+    path : int32
+        Jumps, as positions among the neighbours of server 0; none to servers that cannot be reached.
+    """
+    n = ptr.shape[0] - 1
+    degree = ptr[1]
+    hops = np.full(n, -1, np.int32)
+    queue = np.zeros(n, np.int64)
+    hops[0] = 0
+    head = 0
+    tail = 1
+    while head < tail:
+        for k in range(degree):
+            other = (queue[head] + neighbor[k]) % n
+            if hops[other] < 0:
+                hops[other] = hops[queue[head]] + 1
+                queue[tail] = other
+                tail += 1
+        head += 1
+    path_ptr = np.zeros(n + 1, np.int64)
+    for difference in range(n):
+        path_ptr[difference + 1] = path_ptr[difference] + max(hops[difference], 0)
+    path = np.empty(path_ptr[n], np.int32)
+    for difference in range(1, n):
+        state = difference
+        for _ in range(WARM_UP):
+            state = draw(state)
+        left = difference
+        for at in range(path_ptr[difference], path_ptr[difference + 1]):
+            nearer = 0
+            for k in range(degree):
+                nearer += hops[(left - neighbor[k]) % n] == hops[left] - 1
+            state = draw(state)
+            pick = (state * nearer) >> 32
+            for k in range(degree):
+                if hops[(left - neighbor[k]) % n] == hops[left] - 1:
+                    if pick == 0:
+                        path[at] = k
+                        left = (left - neighbor[k]) % n
+                        break
+                    pick -= 1
+    return path_ptr, path
+
+
+@njit(cache=True)
+def translate(ptr, neighbor, path_ptr, path, pairs):  # type: ignore[no-untyped-def]
+    """Routes of some ordered pairs on a circulant graph: those of server 0, begun elsewhere.
+
+    Parameters
+    ----------
+    ptr, neighbor, path_ptr, path
+        As in `of_differences`.
+    pairs : int64 (n_some,)
+        ``source * n_server + target``.
+
+    Returns
+    -------
+    begin, count : int64 (n_some,)
+    route : int32
+        Link ids of pair i are ``route[begin[i]:][:count[i]]``.
+    """
+    n = ptr.shape[0] - 1
+    degree = ptr[1]
+    before = np.zeros(n, np.int64)  # neighbours of lower ids, behind which those of higher ones begin
+    for node in range(n):
+        for k in range(degree):
+            before[node] += neighbor[ptr[node] + k] < node
+    begin = np.zeros(pairs.shape[0], np.int64)
+    count = np.zeros(pairs.shape[0], np.int64)
+    total = 0
+    for i in range(pairs.shape[0]):
+        difference = (pairs[i] - pairs[i] // n) % n
+        begin[i] = total
+        count[i] = path_ptr[difference + 1] - path_ptr[difference]
+        total += count[i]
+    route = np.empty(total, np.int32)
+    at = 0
+    for i in range(pairs.shape[0]):
+        node = pairs[i] // n
+        difference = (pairs[i] - node) % n
+        for k in range(path_ptr[difference], path_ptr[difference + 1]):
+            link = ptr[node] + (before[node] + path[k]) % degree
+            route[at] = link
+            node = neighbor[link]
+            at += 1
+    return begin, count, route
+
+
+@njit(cache=True)
+def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
+    """One shortest route for each of some ordered pairs, next hops drawn uniformly from those that lead nearer.
+
+    Parameters
+    ----------
+    ptr : int32 (n_server + 1,)
+    neighbor : int32 (n_link,)
+    pairs : int64 (n_some,)
+        ``source * n_server + target``; what is drawn follows from this number alone.
+    order : int64 (n_some,)
+        By target, so that servers are searched once for each.
+
+    Returns
+    -------
+    begin, count, route
+        As in `translate`; nothing for targets that cannot be reached.
+    """
+    n = ptr.shape[0] - 1
+    hops = np.zeros(n, np.int32)
+    queue = np.zeros(n, np.int32)
+    begin = np.zeros(pairs.shape[0], np.int64)
+    count = np.zeros(pairs.shape[0], np.int64)
+    route = np.empty(4 * pairs.shape[0] + n, np.int32)
+    total = 0
+    searched = -1
+    for i in order:
+        node, target = pairs[i] // n, pairs[i] % n
+        direct = -1
+        for link in range(ptr[node], ptr[node + 1]):
+            if neighbor[link] == target:
+                direct = link
+        if direct < 0 and target != searched:
+            searched = target
+            hops[:] = -1
+            hops[target] = 0
+            queue[0] = target
+            head = 0
+            tail = 1
+            while head < tail and tail < n:
+                for link in range(ptr[queue[head]], ptr[queue[head] + 1]):
+                    other = neighbor[link]
+                    if hops[other] < 0:
+                        hops[other] = hops[queue[head]] + 1
+                        queue[tail] = other
+                        tail += 1
+                head += 1
+        begin[i] = total
+        count[i] = 1 if direct >= 0 else max(hops[node], 0)
+        if total + count[i] > route.shape[0]:
+            larger = np.empty(2 * route.shape[0], np.int32)
+            larger[:total] = route[:total]
+            route = larger
+        if direct >= 0:
+            route[total] = direct
+            total += 1
+            continue
+        state = pairs[i] % 0xFFFFFFFF + 1
+        for _ in range(WARM_UP):
+            state = draw(state)
+        for left in range(hops[node] - 1, -1, -1):
+            nearer = 0
+            for link in range(ptr[node], ptr[node + 1]):
+                nearer += hops[neighbor[link]] == left
+            state = draw(state)
+            pick = (state * nearer) >> 32
+            for link in range(ptr[node], ptr[node + 1]):
+                if hops[neighbor[link]] == left:
+                    if pick == 0:
+                        route[total] = link
+                        node = neighbor[link]
+                        break
+                    pick -= 1
+            total += 1
+    return begin, count, route
+
+
+@njit(cache=True)
+def merge(route_ptr, route, pairs, begin, count, some):  # type: ignore[no-untyped-def]
+    """Routes of all pairs with those of ``pairs``, ascending, that had none; ``begin``, ``count``, ``some`` are theirs.
+
+    Returns
+    -------
+    route_ptr : int32 (n_pair + 1,)
+    route : int32
+    """
+    n_pair = route_ptr.shape[0] - 1
+    out = np.empty(route.shape[0] + count.sum(), np.int32)
+    out_ptr = np.zeros(n_pair + 1, np.int32)
+    total = 0
+    which = 0
+    for pair in range(n_pair):
+        if which < pairs.shape[0] and pairs[which] == pair:
+            for k in range(count[which]):
+                out[total] = some[begin[which] + k]
+                total += 1
+            which += 1
+        else:
+            for k in range(route_ptr[pair], route_ptr[pair + 1]):
+                out[total] = route[k]
+                total += 1
+        out_ptr[pair + 1] = total
+    return out_ptr, out

@@ -1,0 +1,226 @@
+"""Event simulation in which all transfers that wait for one task are one coflow."""
+
+import numpy as np
+
+from flexnet.kernels import called, inlined, kernel
+from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.bundles import divide_links, lay_out_bundles, least_seconds
+from flexnet.simulate.kernels.flow_classes import SAME_TIME
+from flexnet.simulate.kernels.heap import pop, push
+from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
+from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
+from flexnet.simulate.kernels.windows import length_of
+
+__all__ = ["simulate_bundles", "tell_transfers"]
+
+# Events; the number of one is this times the number of tasks plus the task.
+TASK_ENDS, RING_ENDS, RINGS_START, BUNDLE_ARRIVES = 0, 1, 2, 3
+
+# Bounds are sums in another order than those of a simulation.
+ROUNDING = 1e-9
+
+
+@kernel
+def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit, work):  # type: ignore[no-untyped-def]
+    """Replay one iteration; return when its last task ends, and how many places coflows need.
+
+    As `flexnet.simulate.kernels.fair.simulate_fair`, but that the transfers which wait for one task end together, as
+    the slowest of them: M. Chowdhury and I. Stoica, Coflow (HotNets 2012).  Events are those of tasks and of bundles,
+    not of transfers.
+
+    Parameters
+    ----------
+    tasks : flexnet.plan.arrays.TaskArrays
+        Every transfer waits for one task, which computes, and takes no time but that of its bytes.
+    network, routes, protocol, window, tolerance, limit
+        As there; no parameter servers.
+    work : flexnet.simulate.kernels.bundle_state.BundleWork
+
+    Returns
+    -------
+    seconds : float
+        Not a number if it was stopped, or there was no room.
+    n_place : int
+        With more than there are nothing was simulated.
+    """
+    n_task = tasks.kind.shape[0]
+    heap, running, coflows, links = work.heap, work.running, work.coflows, work.links
+    lay_out_rings(tasks, network, routes, protocol, work.rings, coflows)
+    n_place = lay_out_bundles(tasks, network, routes, protocol, work)
+    if n_place > coflows.link.shape[0]:
+        return np.nan, n_place
+    bound = least_seconds(tasks, network, protocol, work)
+    if bound > limit * (1.0 + ROUNDING):
+        return bound, n_place
+    heap.n[0] = 0
+    running.n[0] = 0
+    links.users[:] = 0.0
+    clear_queues(tasks, work.queues, work.waiting, network.n_server)
+    for task in range(n_task):
+        if tasks.n_pred[task] == 0:
+            _release(tasks, work, task, 0.0)
+    now = 0.0
+    finish = 0.0
+    solved = -np.inf  # when rates were solved last
+    dirty = False  # whether coflows have come or gone since
+    next_end = np.inf  # when the next one ends
+    while work.stop[0] == 0:
+        start_waiting(work.queues, heap, tasks.seconds, work.start, now)
+        network_time = min(max(now, solved + window), next_end) if dirty else next_end
+        if heap.n[0] == 0 and network_time == np.inf:
+            return finish, n_place
+        if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
+            now = max(now, heap.times[0])
+            if next_end <= now * (1.0 + SAME_TIME):  # what ends at one time comes before what starts then
+                next_end = _retire(heap, running, now)
+                dirty = True
+            while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
+                item = pop(heap)
+                what, task = item // n_task, item % n_task
+                if what == BUNDLE_ARRIVES:
+                    _deliver(tasks, work, task, now)
+                elif what == RINGS_START:
+                    next_end = min(next_end, _start_rings(tasks, network, protocol, work, task, now))
+                    dirty = True
+                else:
+                    work.end[task] = now
+                    finish = max(finish, now)
+                    if what == TASK_ENDS:
+                        next_end = min(next_end, _end_task(tasks, network, protocol, work, task, now))
+                        dirty |= work.bundle[task] >= 0
+            if finish > limit:
+                return finish, n_place
+        else:
+            now = max(now, network_time)
+            if next_end <= now * (1.0 + SAME_TIME):
+                next_end = _retire(heap, running, now)
+                dirty = True
+            if now >= solved + window:
+                divide_links(network.bandwidth, tolerance, coflows, running, links, now)
+                solved = now
+                dirty = False
+                next_end = np.inf
+                for k in range(running.n[0]):
+                    next_end = min(next_end, running.finish[k])
+    return np.nan, n_place
+
+
+@kernel
+def tell_transfers(tasks, work):  # type: ignore[no-untyped-def]
+    """Start and end of transfers, which are those of their bundles."""
+    for task in range(tasks.kind.shape[0]):
+        if tasks.kind[task] <= BACKWARD and work.bundle[task] >= 0:
+            for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+                if tasks.kind[tasks.succ[p]] == NOMINAL_COMM:
+                    work.start[tasks.succ[p]] = work.end[task]
+                    work.end[tasks.succ[p]] = work.coflows.arrival[work.bundle[task]]
+
+
+@inlined
+def _release(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """Let a task begin whose predecessors have ended: in its server's queue, or on the network when it is due."""
+    work.start[task] = now
+    if tasks.kind[task] <= BACKWARD:
+        enqueue(work.queues, tasks.place[task], task, tasks.rank[task], now)
+    else:
+        push(work.heap, now + tasks.seconds[task], RINGS_START * tasks.kind.shape[0] + task)
+
+
+@inlined
+def _let_follow(tasks, work, following, now):  # type: ignore[no-untyped-def]
+    """One of the predecessors of a task has ended."""
+    work.waiting[following] -= 1
+    if work.waiting[following] == 0:
+        _release(tasks, work, following, now)
+
+
+@inlined
+def _end_task(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped-def]
+    """Free the server of a task that has ended, release what waited for it alone, and send; when that ends."""
+    work.queues.running[tasks.place[task]] = -1
+    wake(work.queues, tasks.place[task])
+    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        if tasks.kind[tasks.succ[p]] != NOMINAL_COMM:
+            _let_follow(tasks, work, tasks.succ[p], now)
+    c = work.bundle[task]
+    if c < 0:
+        return np.inf
+    item = BUNDLE_ARRIVES * tasks.kind.shape[0] + task
+    return _start(network, protocol, work, c, work.coflows.bytes[c], 1, item, now)
+
+
+@inlined
+def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
+    """All that a task has sent is there."""
+    work.coflows.arrival[work.bundle[task]] = now
+    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
+        t = tasks.succ[p]
+        if tasks.kind[t] == NOMINAL_COMM:
+            for q in range(tasks.succ_ptr[t], tasks.succ_ptr[t + 1]):
+                _let_follow(tasks, work, tasks.succ[q], now)
+
+
+@inlined
+def _start_rings(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped-def]
+    """Start the rings of an all-reduce; when the first of them ends."""
+    group = work.rings.group_class[tasks.place[task]]
+    n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
+    n_ring = work.rings.n_class[group] if n > 1 else 0
+    item = RING_ENDS * tasks.kind.shape[0] + task
+    if n_ring == 0:
+        push(work.heap, now, item)
+    rounds, size = ring_rounds(n, tasks.bytes[task], max(n_ring, 1), work.rings.apart[0], protocol)
+    size = whole_packets(size, protocol)
+    first = work.rings.first[group] + length_of(size, protocol) * n_ring
+    next_end = np.inf
+    for c in range(first, first + n_ring):
+        next_end = min(next_end, _start(network, protocol, work, c, size * rounds, rounds, item, now))
+    return next_end
+
+
+@called
+def _start(network, protocol, work, c, size, rounds, item, now):  # type: ignore[no-untyped-def]
+    """Put a coflow on the network; when it ends if rates stay, and it has an equal share of its narrowest link."""
+    coflows, running, links = work.coflows, work.running, work.links
+    if coflows.begin[c] == coflows.end[c]:  # all within one server: there at once
+        push(work.heap, now, item)
+        return np.inf
+    narrowest = np.inf
+    rate = np.inf
+    weight = coflows.weight[c]
+    for i in range(coflows.begin[c], coflows.end[c]):
+        link = coflows.link[i]
+        links.users[link] += weight * coflows.part[i]
+        rate = min(rate, weight * network.bandwidth[link] / links.users[link])
+        narrowest = min(narrowest, network.bandwidth[link])
+    k = running.n[0]
+    running.n[0] += 1
+    running.coflow[k] = c
+    running.rate[k] = rate
+    running.finish[k] = now + size / rate
+    running.item[k] = item
+    running.delay[k] = rounds * (
+        protocol.round_trips * (coflows.hops[c] * network.latency + coflows.extra_latency[c])
+        + (coflows.hops[c] - 1) * protocol.packet_bytes / narrowest
+    )
+    return running.finish[k]
+
+
+@inlined
+def _retire(heap, running, now):  # type: ignore[no-untyped-def]
+    """Take out the coflows that have ended; when the next one does."""
+    kept = 0
+    next_end = np.inf
+    for k in range(running.n[0]):
+        if running.finish[k] <= now * (1.0 + SAME_TIME):
+            push(heap, now + running.delay[k], running.item[k])
+            continue
+        next_end = min(next_end, running.finish[k])
+        running.coflow[kept] = running.coflow[k]
+        running.rate[kept] = running.rate[k]
+        running.finish[kept] = running.finish[k]
+        running.delay[kept] = running.delay[k]
+        running.item[kept] = running.item[k]
+        kept += 1
+    running.n[0] = kept
+    return next_end
