@@ -109,7 +109,8 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        hops, shared = flow_hops(tasks, arrays), FairLinks
+        hops = flow_hops(tasks, arrays)
+        shared: type[FairLinks] | type[BundledLinks] = FairLinks
         coarser = max(1.0, hops / SEARCH_HOPS)
         if hops > BUNDLED_HOPS:
             coarser, shared = min(hops / BUNDLE_HOPS, COARSEST), BundledLinks
