@@ -18,7 +18,7 @@ __all__ = [
 
 MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 MAX_INTEGER = 2**63 - 1
-MAX_SERVERS = 4096  # routes of all pairs are held in memory
+MAX_SERVERS = 4096  # links and demands are matrices of them
 
 _REPLAYED = ("star", "leafspine", "kary")  # another name, and two whose switches spread flows over equal paths
 
