@@ -34,7 +34,7 @@ OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
 # begins, or to tell a plan's time in a checkpoint: about a second.
 FINAL_HOPS = 40_000_000
 HOPS_A_PROPOSAL = 3_000
-HOPS_A_SECOND = 400_000
+HOPS_A_SECOND = 1_000_000
 GLANCED_HOPS = 5_000_000
 
 
