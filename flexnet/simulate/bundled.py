@@ -151,8 +151,6 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
             weight=np.zeros(room.coflow),
             bytes=np.zeros(room.coflow),
             arrival=np.zeros(room.coflow),
-            length=_ints(room.coflow),
-            path=_ints(room.coflow),
         ),
         running=Running(
             n=_ints(1),

@@ -42,8 +42,6 @@ class Coflows(NamedTuple):
         Of the largest flow of a bundle, in whole packets.
     arrival : float64 (n_coflow,)
         When a bundle has arrived.
-    length, path : int64 (n_coflow,)
-        Of no use here.
     """
 
     n: Ints
@@ -56,8 +54,6 @@ class Coflows(NamedTuple):
     weight: Floats
     bytes: Floats
     arrival: Floats
-    length: Ints
-    path: Ints
 
 
 @struct

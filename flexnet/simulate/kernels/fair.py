@@ -9,12 +9,12 @@ from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.flow_classes import (
     SAME_TIME,
     add_flow,
+    admit_rings,
     class_of_path,
     clear,
     foresee_end,
     forget_paths,
     let_go,
-    own_places,
     retire,
     serve,
     watch,
@@ -82,7 +82,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     tolerance = max(tolerance, SAME_TIME)
     forget_paths(work.classes)
     lay_out_rings(tasks, network, routes, protocol, work.rings, work.classes)
-    own_places(work.classes)
+    admit_rings(work.classes)
     enough = limit * (1.0 + ROUNDING)
     bound = load_links(tasks, network, routes, protocol, work)
     if bound > enough:

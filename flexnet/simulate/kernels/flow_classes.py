@@ -11,12 +11,12 @@ from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 __all__ = [
     "SAME_TIME",
     "add_flow",
+    "admit_rings",
     "class_of_path",
     "clear",
     "foresee_end",
     "forget_paths",
     "let_go",
-    "own_places",
     "retire",
     "serve",
     "watch",
@@ -60,9 +60,11 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
 
 
 @called
-def own_places(classes):  # type: ignore[no-untyped-def]
-    """Note of every place which class it is of; those of routes do so as they come."""
+def admit_rings(classes):  # type: ignore[no-untyped-def]
+    """Note of classes of rings that they have no route, that hops count for their weight alone, and what places are."""
     for c in range(classes.n[0]):
+        classes.path[c] = -1
+        classes.length[c] = -1
         for place in range(classes.begin[c], classes.end[c]):
             classes.owner[place] = c
 

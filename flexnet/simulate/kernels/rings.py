@@ -233,8 +233,6 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
                 classes.hops[c] = longest
                 classes.extra_latency[c] = extra
                 classes.weight[c] = share_of(length, longest) if protocol.by_window else 1.0
-                classes.length[c] = -1
-                classes.path[c] = -1
                 c += 1
     classes.n[0] = c
 
