@@ -16,6 +16,7 @@ from flexnet.simulate.kernels.packet_queues import CHUNK
 from flexnet.simulate.kernels.packet_state import (
     Connections,
     Events,
+    Lockstep,
     PacketLinks,
     Packets,
     PacketWork,
@@ -87,8 +88,11 @@ class FollowedPackets(LinkModel):
         routes = only_routes(tasks) if routes is None else routes
         transport = _transport(self.protocol)
         most = FOREVER if np.isinf(limit) else int(limit * PICOSECONDS)
+        hops, links = _hops(network), _links(network, self.protocol)
+        lockstep = find_lockstep(tasks, network, routes, self.protocol, hops, links)
+        edges, _ = followed(tasks, network, routes, self.protocol, hops, lockstep)
         while True:
-            work = _reserve(tasks, network, routes, self.protocol, self._room)
+            work = _reserve(tasks, network, self.protocol, hops, links, lockstep, edges, self._room)
             end = simulate_packets(tasks, network, routes, self.protocol, transport, most, work)
             check()
             if end >= 0:
@@ -140,15 +144,23 @@ def _links(network: NetworkArrays, protocol: Protocol) -> PacketLinks:
 
 
 def _reserve(
-    tasks: TaskArrays, network: NetworkArrays, routes: FlowRoutes, protocol: Protocol, room: float
+    tasks: TaskArrays,
+    network: NetworkArrays,
+    protocol: Protocol,
+    hops: npt.NDArray[np.int32],
+    links: PacketLinks,
+    lockstep: Lockstep,
+    edges_followed: Ints,
+    room: float,
 ) -> PacketWork:
-    """Memory for the first window of every flow that is followed at once, ``room`` times."""
+    """Memory for the first window of every flow that is followed at once, ``room`` times.
+
+    ``edges_followed`` (n_collective,) is how many edges of a ring of each are.
+    """
     n_task, n_server = len(tasks.kind), network.n_server
     reduces, transfers = tasks.kind == ALLREDUCE, tasks.kind == NOMINAL_COMM
-    hops, links = _hops(network), _links(network, protocol)
-    lockstep = find_lockstep(tasks, network, routes, protocol, hops, links)
     members = np.diff(tasks.group_ptr)[tasks.place[reduces]]
-    edges = followed(tasks, network, routes, protocol, hops, lockstep)[0][tasks.place[reduces]]
+    edges = edges_followed[tasks.place[reduces]]
     most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
     window = float(protocol.first_window)
     first = np.minimum(np.ceil(tasks.bytes[transfers] / protocol.packet_bytes), window).sum() + len(members)
