@@ -1,8 +1,12 @@
-"""Bytes that pairs of configs transfer: for every two of the configs of two operators that share a tensor."""
+"""Kernels of exact search: bytes that pairs of configs transfer, choices that are dominated, longest paths."""
+
+import numpy as np
 
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["pair_bytes"]
+__all__ = ["leave_undominated", "longest_paths", "pair_bytes"]
+
+ROUNDING = 1e-12
 
 
 @kernel
@@ -156,3 +160,78 @@ def _shared(edge, producer, a, i, consumer, b, j):  # type: ignore[no-untyped-de
         begin, end = _holds(edge[k, 0], producer[a, k], _coordinate(producer, a, i, k))
         shared *= max(min(high, end) - max(low, begin), 0)
     return shared
+
+
+@kernel
+def leave_undominated(costs, edges, edge_ptr, most, least, alive):  # type: ignore[no-untyped-def]
+    """Set ``alive`` to whether no other choice that is alive beats a choice, from the last one to the first.
+
+    Parameters
+    ----------
+    costs : float64 (n_choice,)
+    edges : float64 (n_choice, n_column)
+        The tables of all edges side by side, those of edge e in columns ``edge_ptr[e]:edge_ptr[e + 1]``.
+    edge_ptr : int64 (n_edge + 1,)
+    most, least : float64 (n_choice, n_edge)
+        The largest and the smallest entry of every choice's row of an edge.
+    alive : bool (n_choice,)
+        To be filled.
+    """
+    alive[:] = True
+    n_edge = edge_ptr.shape[0] - 1
+    for a in range(costs.shape[0] - 1, -1, -1):
+        for b in range(costs.shape[0]):
+            if not alive[b] or a == b:
+                continue
+            more = costs[b] - costs[a]
+            for e in range(n_edge):  # at least so much, by the entries where b or a is largest, or smallest
+                more += max(most[b, e] - most[a, e], least[b, e] - least[a, e])
+            if more > ROUNDING * abs(costs[a]):
+                continue
+            more = costs[b] - costs[a]
+            for e in range(n_edge):
+                rise = -np.inf
+                for x in range(edge_ptr[e], edge_ptr[e + 1]):
+                    rise = max(rise, edges[b, x] - edges[a, x])
+                more += rise
+            if more <= 0:
+                alive[a] = False
+                break
+
+
+@kernel
+def longest_paths(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: ignore[no-untyped-def]
+    """Fill ``head`` and ``tail``: seconds on the longest path that ends before a task, and that begins after it.
+
+    Parameters
+    ----------
+    succ_ptr, succ : int32 (n_task + 1,), (n_edge,)
+        Successors; tasks do not wait for each other in a cycle.
+    n_pred : int32 (n_task,)
+        Predecessors; is counted down.
+    alone : float64 (n_task,)
+        Seconds of every task.
+    order : int32 (n_task,)
+        To work in.
+    head, tail : float64 (n_task,)
+        To be filled; zeros.
+    """
+    n_ready = 0
+    for task in range(n_pred.shape[0]):
+        if n_pred[task] == 0:
+            order[n_ready] = task
+            n_ready += 1
+    n_seen = 0
+    while n_seen < n_ready:
+        task = order[n_seen]
+        n_seen += 1
+        for p in range(succ_ptr[task], succ_ptr[task + 1]):
+            head[succ[p]] = max(head[succ[p]], head[task] + alone[task])
+            n_pred[succ[p]] -= 1
+            if n_pred[succ[p]] == 0:
+                order[n_ready] = succ[p]
+                n_ready += 1
+    for at in range(n_ready - 1, -1, -1):
+        task = order[at]
+        for p in range(succ_ptr[task], succ_ptr[task + 1]):
+            tail[task] = max(tail[task], alone[succ[p]] + tail[succ[p]])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.kernels import leave_undominated
 from flexnet.exact.tables import CostTables
 
 __all__ = ["prune", "undominated"]
@@ -31,20 +32,11 @@ def undominated(costs: Floats, edges: Sequence[Floats]) -> Ints:
     >>> undominated(np.array([0.0, 3.0, 1.0]), [np.array([[0.0, 9.0], [0.0, 9.0], [0.0, 0.0]])]).tolist()
     [0, 2]
     """
-    more = costs - costs[:, None]  # [a, b]: what b costs more than a
-    worst = np.empty_like(more)
-    rise = np.empty_like(more)
-    for edge in edges:
-        worst.fill(-np.inf)
-        for column in np.unique(edge, axis=1).T if edge.shape[1] < len(edge) else edge.T:
-            np.subtract(column, column[:, None], out=rise)
-            np.maximum(worst, rise, out=worst)
-        more += worst
-    beats = more <= 0
-    np.fill_diagonal(beats, False)
-    alive = np.ones(len(costs), np.bool_)
-    for a in np.flatnonzero(beats.any(axis=1))[::-1]:  # one at a time: of equals the first stays
-        alive[a] = not (beats[a] & alive).any()
+    alive = np.empty(len(costs), np.bool_)
+    ends = np.cumsum([0, *(edge.shape[1] for edge in edges)])
+    rows = np.concatenate([np.zeros((len(costs), 0)), *edges], axis=1)
+    most, least = (np.stack([f(edge, axis=1) for edge in edges], 1) if edges else rows for f in (np.max, np.min))
+    leave_undominated(costs, rows, ends, most, least, alive)
     return np.flatnonzero(alive)
 
 

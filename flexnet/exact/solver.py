@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-PRUNING_SHARE = 0.02  # of the work a vertex takes part in; all of it where memory is short
+PRUNING_SHARE = 0.5  # of the work a vertex takes part in; all of it where memory is short
 
 MOST_PRUNING = 1e9  # operations on one vertex, some 0.5 s
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.plan_bounds import FIXED
 from flexnet.report.attribution import ACTIVITIES, attribute
 from flexnet.report.demand import AllDemand, all_demand, coarse
 from flexnet.report.link_use import link_use
@@ -69,6 +70,8 @@ class RunValues:
     bound : float or None
     bound_terms : tuple of (str, float)
         What the bound rests on, heaviest first.
+    fixed_bounds : tuple of (str, float)
+        With the plan's cuts and places, and with its network too: what takes so long, and seconds at least.
     classes : tuple of ServerClass
     network : NetworkValues
     operators : tuple of OperatorRow
@@ -88,6 +91,7 @@ class RunValues:
     estimated: bool
     bound: float | None
     bound_terms: tuple[tuple[str, float], ...]
+    fixed_bounds: tuple[tuple[str, float], ...]
     classes: tuple[ServerClass, ...]
     network: NetworkValues
     operators: tuple[OperatorRow, ...]
@@ -129,6 +133,11 @@ def run_values(run: Run) -> RunValues:
         estimated=bool(document["estimated"]),
         bound=None if bound is None else float(bound) / 1e3,
         bound_terms=tuple((str(words), float(share)) for words, share in document.get("bound_terms", {}).items()),
+        fixed_bounds=tuple(
+            (str(document[f"{name}_bound_of"]), float(document[f"{name}_bound_ms"]) / 1e3)
+            for name in FIXED
+            if f"{name}_bound_ms" in document
+        ),
         classes=server_classes(attribute(plan.graph, plan.timeline).seconds),
         network=network_values(network, use, plan.timeline.seconds, demand),
         operators=_rows(run, changed),

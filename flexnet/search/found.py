@@ -8,6 +8,7 @@ import numpy as np
 
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
+from flexnet.exact.plan_bounds import FIXED, PlanBound
 from flexnet.model.graph import Operator
 from flexnet.network.build import family_of
 from flexnet.network.network import gbps_text
@@ -53,6 +54,8 @@ class Found:
     interrupted : bool
     bound : Bound or None
         What was proven of all strategies.
+    fixed : tuple of PlanBound
+        Where that was proven, what the plan takes at least with its cuts and places on any network, and on its own.
     draws : tuple of float
         Of a random network: seconds that the strategy takes on other draws of it, ascending.
     as_searched : bool
@@ -71,6 +74,7 @@ class Found:
     search_s: float
     interrupted: bool
     bound: Bound | None
+    fixed: tuple[PlanBound, ...] = ()
     draws: tuple[float, ...] = ()
     as_searched: bool = False
 
@@ -177,6 +181,8 @@ class Found:
             "lower_bound_ms": s_to_ms(self.bound.seconds),
             "gap": self.seconds / self.bound.seconds,
             "bound_terms": dict(self.bound.binding),
+            **{f"{name}_bound_ms": s_to_ms(bound.seconds) for name, bound in zip(FIXED, self.fixed, strict=False)},
+            **{f"{name}_bound_of": bound.words for name, bound in zip(FIXED, self.fixed, strict=False)},
             **traded,
         }
 
@@ -246,7 +252,14 @@ def _bound(found: Found) -> list[str]:
     told = [f"{words} {100 * share:.0f} %" for words, share in found.bound.binding if share >= LEAST_SHARE]
     binding = ", ".join(told)
     gap = f"the best is at {found.seconds / bound:.2f}x"
-    return [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
+    lines = [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
+    if found.fixed:
+        strategy, network = found.fixed
+        lines.append(
+            f"           with these cuts and places it takes {ms_text(strategy.seconds)} at least on any network "
+            f"({strategy.words}), {ms_text(network.seconds)} on this one ({network.words})"
+        )
+    return lines
 
 
 def _memory_text(found: Found, gpu: str | None) -> str:

@@ -205,7 +205,7 @@ class Portfolio:
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
         best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
-        tried, plan = not recut or self.trials.can_win(strategy, best.seconds), best
+        tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
         if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
         exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds

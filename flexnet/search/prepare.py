@@ -47,6 +47,8 @@ FITTING = "first that fits"  # a start that is none of those asked for, which al
 # Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name.
 MANY_LAYERED = 400
 
+MANY_TASKS = 4000  # of a plan; with fewer, a search soon comes to what the start `heavy` begins with
+
 
 def prepare(
     problem: Problem, settings: Settings, start: Configs | None = None, known: Sequence[Configs] = ()
@@ -177,9 +179,12 @@ class _Layout:
         return fixed, cycle_follower(fixed) if follows_groups(self.problem, fixed) else None
 
     def _starts(self) -> Iterable[str]:
-        """All, but for a model of many layers only those that take seconds."""
+        """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
         repeated = sum(block.length * block.count for block in self.problem.graph.blocks)
-        return STARTS if repeated < MANY_LAYERED else ("data", "layers")
+        if repeated >= MANY_LAYERED:
+            return "data", "layers"
+        large = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS
+        return [name for name in STARTS if large or name != "heavy"]
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

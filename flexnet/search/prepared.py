@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flexnet.exact.plan_bounds import PlanBound, bound_with_network, bound_with_strategy, longest
 from flexnet.exact.terms import measured_terms
 from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.network.family import TopologyFamily
@@ -176,6 +177,7 @@ class Prepared:
             search_s=earlier_s + outcome.elapsed,
             interrupted=interrupted,
             bound=bound,
+            fixed=() if bound is None or interrupted else self._fixed(plan, bound),
             draws=draws,
             as_searched=as_searched,
         )
@@ -196,6 +198,16 @@ class Prepared:
             return None
         terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
         return bound_of(self.problem, self.family, terms=terms)
+
+    def _fixed(self, plan: Plan, bound: Bound) -> tuple[PlanBound, ...]:
+        """What the plan's cuts and places allow on any network, and on this one: as much as any plan at least."""
+        if not self.problem.semantics.fair_links:
+            return ()
+        graph, small = plan.task_graph(), self.search.pricer.protocol.small_packet_bytes
+        of_all = PlanBound(bound.seconds, "the bound of all plans")
+        of_strategy = bound_with_strategy(graph, self.problem.cluster, self.family, small)
+        of_network = bound_with_network(graph, plan.network, small)
+        return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))
 
     def _other_draws(self, plan: Plan) -> tuple[float, ...]:
         """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""

@@ -8,61 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import own_keys, ways_to_cut
+from random_models import small_problem
 
-from flexnet.cost.table import CostTable, Entry
 from flexnet.exact.bound import lower_bound
 from flexnet.exact.game import play
 from flexnet.exact.needs import least_needs
 from flexnet.exact.windows import make_windows
-from flexnet.model.builder import GraphBuilder
-from flexnet.model.graph import ModelGraph, OpType
 from flexnet.network.build import family_of
-from flexnet.plan.cluster import Cluster
-from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.problem import Problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.pricing import Pricer
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
-
-
-def small_model(rng: np.random.Generator, n_op: int) -> ModelGraph:
-    """A few operators over (features, batch): layers, sums, tables that cannot be cut, several branches."""
-    b = GraphBuilder("small", 12)
-    tensors = [b.embedding(b.input(3, dtype="int64"), 50, 4) if rng.random() < 0.3 else b.dense(b.input(8), 4)]
-    while len(b.build().operators) < n_op:
-        x, y = (tensors[max(int(rng.integers(-2, len(tensors))), 0)] for _ in range(2))
-        kind = str(rng.choice(["dense", "dense", "add", "embedding", "concat", "softmax"]))
-        if kind == "dense":
-            tensors.append(b.dense(x, 4))
-        elif kind == "add":
-            tensors.append(b.binary(OpType.ADD, x, y))
-        elif kind == "concat":
-            tensors.append(b.dense(b.concat([x, y], axis=1), 4))
-        elif kind == "embedding":
-            tensors.append(b.embedding(b.input(2, dtype="int64"), 50, 4))
-        else:
-            tensors.append(b.softmax(x))
-    return own_keys(b.build())
-
-
-def small_problem(
-    rng: np.random.Generator, n_server: int, n_op: int, most_choices: int, semantics: Semantics = CORRECTED
-) -> Problem:
-    """Times of parts that fall with their number, but not always in proportion; links neither slow nor fast."""
-    graph = small_model(rng, n_op)
-    entries = {}
-    for op in graph.operators:
-        ways = ways_to_cut(op, n_server, everywhere=False)
-        ways = [ways[i] for i in sorted(rng.permutation(len(ways))[:most_choices])]
-        whole, power = float(rng.choice([1e-4, 1e-3, 3e-3])), float(rng.choice([0.7, 1.0]))
-        entries[op.key] = tuple(Entry(w, whole / prod(w) ** power, 2 * whole / prod(w) ** power, 8) for w in ways)
-    table = CostTable(graph.batch_size, n_server, entries, False, "m.json", {})
-    bytes_ = 4 * 12 * 4 * float(rng.choice([0.3, 1.0, 3.0]))  # of a tensor, in about the time of an operator
-    cluster = Cluster(n_server, int(rng.choice([0, 4])), 10 * bytes_ / 1e-3, bytes_ / 1e-3, 0.0, 2)
-    return make_problem(graph, table, cluster, semantics)
 
 
 def every_strategy(problem: Problem) -> Iterator[tuple[tuple[int, ...], Strategy]]:

@@ -150,3 +150,40 @@ def tower(batch: int = 16) -> ModelGraph:
     x = b.dense(b.concat([b.dense(b.input(8), 16), table], axis=1), 16)
     b.dense(x, 4)
     return own_keys(b.build())
+
+
+def small_model(rng: np.random.Generator, n_op: int) -> ModelGraph:
+    """A few operators over (features, batch): layers, sums, tables that cannot be cut, several branches."""
+    b = GraphBuilder("small", 12)
+    tensors = [b.embedding(b.input(3, dtype="int64"), 50, 4) if rng.random() < 0.3 else b.dense(b.input(8), 4)]
+    while len(b.build().operators) < n_op:
+        x, y = (tensors[max(int(rng.integers(-2, len(tensors))), 0)] for _ in range(2))
+        kind = str(rng.choice(["dense", "dense", "add", "embedding", "concat", "softmax"]))
+        if kind == "dense":
+            tensors.append(b.dense(x, 4))
+        elif kind == "add":
+            tensors.append(b.binary(OpType.ADD, x, y))
+        elif kind == "concat":
+            tensors.append(b.dense(b.concat([x, y], axis=1), 4))
+        elif kind == "embedding":
+            tensors.append(b.embedding(b.input(2, dtype="int64"), 50, 4))
+        else:
+            tensors.append(b.softmax(x))
+    return own_keys(b.build())
+
+
+def small_problem(
+    rng: np.random.Generator, n_server: int, n_op: int, most_choices: int, semantics: Semantics = CORRECTED
+) -> Problem:
+    """Times of parts that fall with their number, but not always in proportion; links neither slow nor fast."""
+    graph = small_model(rng, n_op)
+    entries = {}
+    for op in graph.operators:
+        ways = ways_to_cut(op, n_server, everywhere=False)
+        ways = [ways[i] for i in sorted(rng.permutation(len(ways))[:most_choices])]
+        whole, power = float(rng.choice([1e-4, 1e-3, 3e-3])), float(rng.choice([0.7, 1.0]))
+        entries[op.key] = tuple(Entry(w, whole / prod(w) ** power, 2 * whole / prod(w) ** power, 8) for w in ways)
+    table = CostTable(graph.batch_size, n_server, entries, False, "m.json", {})
+    bytes_ = 4 * 12 * 4 * float(rng.choice([0.3, 1.0, 3.0]))  # of a tensor, in about the time of an operator
+    cluster = Cluster(n_server, int(rng.choice([0, 4])), 10 * bytes_ / 1e-3, bytes_ / 1e-3, 0.0, 2)
+    return make_problem(graph, table, cluster, semantics)

@@ -7,15 +7,15 @@ from command_lines import SEARCH, errors_of, run_json
 from flexnet.commands.cli import run
 
 
-@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "stages"])
+@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "cut-groups", "heavy", "stages"])
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--method", method, "--start", start, "--search-budget", "20", "-o", str(tmp_path / "a")]
     assert run([*SEARCH, *words]) == 0
     shown = capsys.readouterr().out
     assert "bound      no plan takes less than " in shown
-    begun = {"dp": "dynamic-programming", "groups": "groups", "stages": "stages"}.get(start, "data-parallel")
-    assert f"{begun if method == 'mcmc' else 'data-parallel'} start" in shown
+    begun = {"all": "data-parallel", "data": "data-parallel", "dp": "dynamic-programming", "heavy": "heavy-recuts"}
+    assert f"{begun.get(start, start) if method == 'mcmc' else 'data-parallel'} start" in shown
     record = run_json(tmp_path / "a")
     assert 0 < record["lower_bound_ms"] <= record["best_ms"]  # type: ignore[operator]
     assert record["gap"] == pytest.approx(record["best_ms"] / record["lower_bound_ms"])  # type: ignore[operator]
@@ -55,6 +55,60 @@ def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() 
     assert ((table_at, (0, 1), (2, 3), (2, 3), (4, 5), (4, 5), (6, 7)), (-1, -1, 1, 1, 3, 3, 5)) in held
     assert {at for at, _ in held} == {at for at, _ in eager} and held > eager
     assert {after for _, after in eager} == {(-1,) * 7}
+
+
+def test_branches_are_cut_within_sets_of_their_own() -> None:
+    """Two towers and what joins them, on every size of sets; among them each tower on half of the servers."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.blocks import home
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.cut_groups import CutGroups
+
+    b = GraphBuilder("towers", 2048)
+    towers = []
+    for _ in range(2):
+        x = b.input(4096)
+        for _ in range(3):
+            x = b.dense(x, 4096)
+        towers.append(x)
+    b.dense(b.concat(towers, axis=1), 4096)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=8), graph)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=2e9), CORRECTED)
+    space, family = make_space(problem, strided=True), family_of("topoopt", degree=4, semantics=CORRECTED)
+    found = CutGroups().points(space, family, None, np.random.default_rng(0)).strategies
+    sets = [[set(home(one, op).tolist()) for op in range(8)] for one in found]  # type: ignore[arg-type]
+    widths = set()
+    for homes in sets:
+        left, right = set().union(*homes[:3]), set().union(*homes[3:6])
+        widths.add(len(left))
+        assert max(left) < min(right) or len(left) == 8 or len(right) == 8 or left == right
+    assert {4, 8} <= widths
+    degrees = {problem.candidates[1][one.choice[1]].degrees for one in found}  # type: ignore[union-attr]
+    assert any(cut[0] > 1 or len(cut) > 2 for cut in degrees), "weights are cut too"
+
+
+@pytest.mark.compiled
+def test_heavy_operators_are_cut_at_the_start_of_large_searches() -> None:
+    """Of AlexNet on 32 servers the first matrix decides: recut, it takes half the time of data parallelism."""
+    from flexnet import MODELS, Cluster, Settings, complete_table, make_problem, roofline_table
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.prepare import prepare
+
+    graph = MODELS["alexnet"].build({}, 2048)
+    table = complete_table(roofline_table(graph, "a100", n_server=32, big_gpu=4), graph, big_gpu=4)
+    problem = make_problem(graph, table, Cluster(32, 4, 2.5e10, 3e9, 1e-6, 4), CORRECTED)
+    ready = prepare(problem, Settings("topoopt", 100, strided=True, start="heavy"))
+    state, schedule = ready.state, ready.state.schedule
+    assert schedule is not None and 0 < len(schedule.pending) <= 32
+    base = state.current.strategy
+    for one in schedule.pending:
+        assert 1 <= (one.choice != base.choice).sum() <= 3
+    while state.schedule is not None and state.schedule.pending:
+        state, _ = ready.search.step(ready.rng, state)
+    assert state.best.seconds < 0.6 * ready.start.seconds
 
 
 LAYERED = ["--num-layers", "4", "--hidden-size", "512", "--intermediate-size", "1024", "--num-heads", "8"]
@@ -123,7 +177,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], '--start is "best"; it must be all, data, dp, groups, stages or layers'),
+        (["--start", "best"], "it must be all, data, dp, groups, cut-groups, heavy, stages or layers"),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )

@@ -188,9 +188,9 @@ SEARCH_FLAGS = [
         default=ALL_STARTS,
         metavar="NAME",
         help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
-        "programming, groups of operators on groups of servers, stages: consecutive operators on servers of their own, "
-        "or layers dealt out or cut where memory needs it; "
-        "--method mcmc takes all for data",
+        "programming, groups of operators on groups of servers, cut-groups: the same with the best cuts of additive "
+        "models, heavy: heavy operators cut in other ways, stages: consecutive operators on servers of their own, or "
+        "layers dealt out or cut where memory needs it; --method mcmc takes all for data",
     ),
     Flag(
         ["start_file", "--import", "--import-strategy"],

@@ -9,7 +9,7 @@ from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.moves.blocks import Ints, copy_of, spread
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["heavy_operators", "heavy_recuts"]
+__all__ = ["every_recut", "heavy_operators", "heavy_recuts"]
 
 MOST_HEAVY = 8  # shapes of operators
 ENOUGH = 0.95  # of all weights are theirs
@@ -40,12 +40,17 @@ def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy,
     for i in rng.permutation(len(recuts)).tolist():
         if len(found) == most:
             break
-        changed = copy_of(strategy)
-        for op in recuts[i].block:
-            space.blocks.lay(changed, op, recuts[i].choice, recuts[i].servers)
+        changed = _made(space, strategy, recuts[i])
         if not same_strategy(changed, strategy):
             found.append(changed)
     return found
+
+
+def every_recut(space: MoveSpace, strategy: Strategy) -> list[Strategy]:
+    """All that `heavy_recuts` draws from, each once."""
+    made = [_made(space, strategy, recut) for recut in _recuts(space, strategy)]
+    distinct = {(one.choice.tobytes(), one.devices.tobytes()): one for one in made}
+    return [one for one in distinct.values() if not same_strategy(one, strategy)]
 
 
 def heavy_operators(space: MoveSpace) -> list[int]:
@@ -62,6 +67,13 @@ def heavy_operators(space: MoveSpace) -> list[int]:
         held += sum(weights[twin] for twin in twins)
         heavy.append(op)
     return heavy
+
+
+def _made(space: MoveSpace, strategy: Strategy, recut: _Recut) -> Strategy:
+    changed = copy_of(strategy)
+    for op in recut.block:
+        space.blocks.lay(changed, op, recut.choice, recut.servers)
+    return changed
 
 
 def _recuts(space: MoveSpace, strategy: Strategy) -> list[_Recut]:

@@ -20,6 +20,8 @@ STARTS: "Registry[type[Start]]" = Registry(
         "data": "flexnet.search.starts.data_parallel:DataParallel",
         "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
         "groups": "flexnet.search.starts.groups:Groups",
+        "cut-groups": "flexnet.search.starts.cut_groups:CutGroups",
+        "heavy": "flexnet.search.starts.heavy:Heavy",
         "stages": "flexnet.search.starts.stages:Stages",
         "layers": "flexnet.search.starts.layers:Layers",
     },
