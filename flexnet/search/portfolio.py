@@ -205,7 +205,9 @@ class Portfolio:
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
         best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
-        tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
+        tried, plan = True, best
+        if recut or self.slot < FIRST_SLOT:  # of large plans a network for a hopeless one may take seconds
+            tried = self.trials.can_win(strategy, best.seconds if recut else limit)
         if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
         exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds

@@ -46,7 +46,9 @@ class CutGroups(Start):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The first by what they take at least on any network of the family."""
+        """The first by what they take at least on any network of the family; none where there are no branches."""
+        if not space.blocks.branches:
+            return StartPoints(())
         problem = space.problem
         base = make_strategy(problem, data_parallel(rng, space))
         most = MOST_TASKS // build(problem, base).n_task
@@ -67,12 +69,12 @@ def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterato
     n, per_byte = cluster.n_server, 1.0 / family.server_bandwidth(cluster)
     far = {size: _mean_hops(size, family.neighbours(n)) for size in divisors(n, n)}
     terms = measured_terms(space.problem, strided=False)
-    branches = next(iter(heaviest_first(space.blocks)), ())
+    branches = heaviest_first(space.blocks)[0]
     branch_of = {op: i for i, chain in enumerate(branches) for op in chain}
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)
     everywhere = dict.fromkeys(far[n] ** (i / (HOPS - 1)) for i in range(HOPS))
     whole = [terms.tables(per_byte, reduce=reduce) for reduce in (1.0, OVERLAPPED)]
-    models = product(whole, (None, *everywhere), sizes, sizes if branches else [n])
+    models = product(whole, (None, *everywhere), sizes, sizes)
     for every, hops, n_rest, n_branch in islice(models, MOST_SOLVED // n_op):
         size_of = [n_branch if op in branch_of else n_rest for op in range(n_op)]
         kept = [_within(terms, op, size) for op, size in enumerate(size_of)]
