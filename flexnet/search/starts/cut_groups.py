@@ -125,9 +125,12 @@ def _laid(
             continue
         degrees = terms.degrees[op][choice]
         row = next(i for i, entry in enumerate(space.problem.candidates[op]) if entry.degrees == degrees)
+        parts = prod(degrees)
         if op in branch_of:
-            servers = spread(n, n_branch, branch_of[op] % (n // n_branch), strided=False)[: prod(degrees)]
+            servers = spread(n, n_branch, branch_of[op] % (n // n_branch), strided=False)[:parts]
         else:
-            servers = spread(n, n_rest, 0, strided=True)[:: max(n_rest // prod(degrees), 1)][: prod(degrees)]
+            servers = spread(n, n_rest, 0, strided=True)[:: max(n_rest // parts, 1)][:parts]
+        if len(servers) < parts:  # it cannot be cut into so few
+            servers = np.arange(parts)
         blocks.lay(strategy, op, row, servers)
     return strategy
