@@ -91,8 +91,8 @@ def test_branches_are_cut_within_sets_of_their_own() -> None:
 
 
 def test_what_cannot_be_cut_into_few_parts_is_cut_into_more() -> None:
-    """Measured, or estimated as if measured, are cuts of ResNet-50 over all servers, and of some operators no others."""
-    from flexnet import MODELS, Cluster, complete_table, make_problem, roofline_table
+    """Cuts that the original would measure of ResNet-50 on 8 servers: of some operators none into few parts."""
+    from flexnet import MODELS, Cluster, make_problem, roofline_table
     from flexnet.network.build import family_of
     from flexnet.plan.semantics import CORRECTED
     from flexnet.search.moves.space import make_space
