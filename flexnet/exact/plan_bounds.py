@@ -220,8 +220,8 @@ def _cuts(graph: TaskGraph, network: Network) -> list[Bools]:
     of_ops = np.zeros((int(graph.op.max(initial=0)) + 1, n), np.bool_)
     of_ops[graph.op[compute], graph.place[compute]] = True
     sets = [groups, of_ops, *_balls(network)]
-    each = {tuple(np.flatnonzero(inside).tolist()): inside for inside in np.concatenate(sets)}
-    return [inside for members, inside in each.items() if 1 < len(members) < n]
+    each = {inside.tobytes(): inside for inside in np.concatenate(sets)}
+    return [inside for inside in each.values() if 1 < inside.sum() < n]
 
 
 def _balls(network: Network) -> Iterator[Bools]:

@@ -38,6 +38,8 @@ HOPS_A_PROPOSAL = 3_000
 HOPS_A_SECOND = 1_000_000
 GLANCED_HOPS = 5_000_000
 
+BOUNDED_TASKS = 4_000_000  # of a plan; more would take half a minute to bound
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -201,9 +203,10 @@ class Prepared:
 
     def _fixed(self, plan: Plan, bound: Bound) -> tuple[PlanBound, ...]:
         """What the plan's cuts and places allow on any network, and on this one: as much as any plan at least."""
-        if not self.problem.semantics.fair_links:
+        graph = plan.task_graph()
+        if not self.problem.semantics.fair_links or graph.n_task > BOUNDED_TASKS:
             return ()
-        graph, small = plan.task_graph(), self.search.pricer.protocol.small_packet_bytes
+        small = self.search.pricer.protocol.small_packet_bytes
         of_all = PlanBound(bound.seconds, "the bound of all plans")
         of_strategy = bound_with_strategy(graph, self.problem.cluster, self.family, small)
         of_network = bound_with_network(graph, plan.network, small)

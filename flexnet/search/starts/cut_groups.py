@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.plan_bounds import bound_with_strategy
 from flexnet.exact.solver import solve
 from flexnet.exact.tables import CostTables, Shared
 from flexnet.exact.terms import Terms, measured_terms
@@ -25,6 +24,7 @@ from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import heaviest_first
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.ranked import most_promising
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["CutGroups"]
@@ -32,6 +32,7 @@ __all__ = ["CutGroups"]
 MOST = 48  # strategies
 MOST_SOLVED = 10_000  # operators in all models, half a second
 MOST_TASKS = 1_000_000  # of all that are compared, about a second
+FEWEST = 8  # if no more can be compared, models of so many servers are not worth their time either
 OVERLAPPED = 0.5  # share of all-reduces that compute does not hide, in every second model
 HOPS = 4  # links of a transfer in the models, from one to those between any two servers; or by the size of its set
 
@@ -46,21 +47,23 @@ class CutGroups(Start):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The first by what they take at least on any network of the family; none where there are no branches."""
+        """The first by what they take at least on any network of the family.
+
+        None where there are no branches, or plans are so large that few could be compared.
+        """
         if not space.blocks.branches:
             return StartPoints(())
         problem = space.problem
         base = make_strategy(problem, data_parallel(rng, space))
         most = MOST_TASKS // build(problem, base).n_task
+        if most < FEWEST:
+            return StartPoints(())
         found: dict[tuple[bytes, bytes], Strategy] = {}
         for strategy in _optima(space, base, family):
             if len(found) >= most:
                 break
             found.setdefault((strategy.choice.tobytes(), strategy.devices.tobytes()), strategy)
-        strategies = list(found.values())
-        graphs = (build(problem, strategy) for strategy in strategies)
-        least = [bound_with_strategy(graph, problem.cluster, family).seconds for graph in graphs]
-        return StartPoints(tuple(strategies[i] for i in np.argsort(least, kind="stable")[:MOST].tolist()))
+        return StartPoints(most_promising(problem, family, list(found.values()), MOST))
 
 
 def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterator[Strategy]:

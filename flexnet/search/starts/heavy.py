@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.exact.plan_bounds import bound_with_strategy
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import make_strategy
 from flexnet.plan.task_graph_builder import build
 from flexnet.search.moves.heavy import every_recut
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.ranked import most_promising
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["Heavy"]
@@ -38,5 +38,4 @@ class Heavy(Start):
         recuts = every_recut(space, base)
         most = max(MOST_TASKS // build(problem, base).n_task, 1)
         recuts = [recuts[i] for i in sorted(rng.permutation(len(recuts))[:most].tolist())]
-        least = [bound_with_strategy(build(problem, recut), problem.cluster, family).seconds for recut in recuts]
-        return StartPoints(tuple(recuts[i] for i in np.argsort(least, kind="stable")[:MOST].tolist()))
+        return StartPoints(most_promising(problem, family, recuts, MOST))
