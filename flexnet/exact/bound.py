@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from flexnet.exact.game import play
 from flexnet.exact.needs import Needs, least_needs
+from flexnet.exact.small_reduces import most_rings
 from flexnet.exact.solver import Solution, solve
 from flexnet.exact.tables import CostTables
 from flexnet.exact.windows import OF_EDGE, OF_OP, Term, Windows, make_windows
@@ -33,7 +34,7 @@ ROUNDS = 120
 SECONDS = float("inf")
 MOST_WORK = 1e10  # operations of elimination after which no other round begins, some 10 s; the same on any machine
 CLOSE = 4e-3  # stop where the bound is so near what terms and strategies so far allow
-ROUNDING = 1e-9  # sums are in another order than the simulator's
+ROUNDING = 1e-7  # files hold times in float32, and FlexNetPacket sends a byte less where that saves a packet
 PATIENCE = 16  # rounds without an improvement by a tenth of that
 
 
@@ -55,7 +56,12 @@ class LowerBound:
 
 
 def lower_bound(
-    problem: Problem, family: TopologyFamily, *, rounds: int = ROUNDS, seconds: float = SECONDS
+    problem: Problem,
+    family: TopologyFamily,
+    *,
+    rounds: int = ROUNDS,
+    seconds: float = SECONDS,
+    small_packet_bytes: float = 0.0,
 ) -> LowerBound:
     """What every plan of a problem on a network of a family takes at least.
 
@@ -68,6 +74,8 @@ def lower_bound(
     seconds : float
         To stop after, if not before; the bound depends on it only where this comes before the other ends, which are
         the same on any machine.
+    small_packet_bytes : float
+        Of the protocol that plans run by: small all-reduces may be cut short (`flexnet.exact.small_reduces`).
 
     Raises
     ------
@@ -79,7 +87,8 @@ def lower_bound(
     widest, average = family.widest_server(problem.cluster), family.server_bandwidth(problem.cluster)
     if not problem.semantics.fair_links:  # messages on links that serve one after the other are left out
         widest = average = np.inf
-    needs = least_needs(problem, family.neighbours(n_server))
+    rings, neighbours = most_rings(family, n_server), family.neighbours(n_server)
+    needs = least_needs(problem, neighbours, small_packet_bytes=small_packet_bytes, rings=rings)
     windows = make_windows(needs, n_server, widest, average, _heaviest(needs))
     terms = windows.first()
     known = {term.coefficients.tobytes() for term in terms}

@@ -4,9 +4,9 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["leave_undominated", "longest_paths", "pair_bytes"]
+__all__ = ["heads_and_tails", "mark_undominated", "pair_bytes"]
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of costs, within which the first test of `mark_undominated` does not decide
 
 
 @kernel
@@ -163,7 +163,7 @@ def _shared(edge, producer, a, i, consumer, b, j):  # type: ignore[no-untyped-de
 
 
 @kernel
-def leave_undominated(costs, edges, edge_ptr, most, least, alive):  # type: ignore[no-untyped-def]
+def mark_undominated(costs, edges, edge_ptr, most, least, alive):  # type: ignore[no-untyped-def]
     """Set ``alive`` to whether no other choice that is alive beats a choice, from the last one to the first.
 
     Parameters
@@ -200,7 +200,7 @@ def leave_undominated(costs, edges, edge_ptr, most, least, alive):  # type: igno
 
 
 @kernel
-def longest_paths(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: ignore[no-untyped-def]
+def heads_and_tails(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: ignore[no-untyped-def]
     """Fill ``head`` and ``tail``: seconds on the longest path that ends before a task, and that begins after it.
 
     Parameters
@@ -216,22 +216,24 @@ def longest_paths(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: ig
     head, tail : float64 (n_task,)
         To be filled; zeros.
     """
-    n_ready = 0
-    for task in range(n_pred.shape[0]):
-        if n_pred[task] == 0:
-            order[n_ready] = task
-            n_ready += 1
-    n_seen = 0
+    n_ready = np.uint32(0)
+    for root in range(n_pred.shape[0]):
+        if n_pred[root] == 0:
+            order[n_ready] = root
+            n_ready = np.uint32(n_ready + 1)
+    n_seen = np.uint32(0)
     while n_seen < n_ready:
-        task = order[n_seen]
-        n_seen += 1
-        for p in range(succ_ptr[task], succ_ptr[task + 1]):
-            head[succ[p]] = max(head[succ[p]], head[task] + alone[task])
-            n_pred[succ[p]] -= 1
-            if n_pred[succ[p]] == 0:
-                order[n_ready] = succ[p]
-                n_ready += 1
-    for at in range(n_ready - 1, -1, -1):
-        task = order[at]
-        for p in range(succ_ptr[task], succ_ptr[task + 1]):
-            tail[task] = max(tail[task], alone[succ[p]] + tail[succ[p]])
+        task = np.uint32(order[n_seen])
+        n_seen = np.uint32(n_seen + 1)
+        for p in range(np.uint32(succ_ptr[task]), np.uint32(succ_ptr[task + 1])):
+            following = np.uint32(succ[p])
+            head[following] = max(head[following], head[task] + alone[task])
+            n_pred[following] -= 1
+            if n_pred[following] == 0:
+                order[n_ready] = following
+                n_ready = np.uint32(n_ready + 1)
+    for at in range(n_ready):
+        last = np.uint32(order[n_ready - np.uint32(1) - np.uint32(at)])
+        for p in range(np.uint32(succ_ptr[last]), np.uint32(succ_ptr[last + 1])):
+            following = np.uint32(succ[p])
+            tail[last] = max(tail[last], alone[following] + tail[following])

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.small_reduces import ring_bytes
 from flexnet.plan.problem import Problem
 
 __all__ = ["EdgeNeeds", "Needs", "least_needs"]
@@ -98,7 +99,14 @@ class Needs:
     edges: dict[tuple[int, int], EdgeNeeds]
 
 
-def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices: int = MOST_CHOICES) -> Needs:
+def least_needs(
+    problem: Problem,
+    neighbours: int | None = None,
+    *,
+    most_choices: int = MOST_CHOICES,
+    small_packet_bytes: float = 0.0,
+    rings: int = 1,
+) -> Needs:
     """Needs of every operator of a problem.
 
     Parameters
@@ -110,6 +118,8 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
     most_choices : int
         Where an operator has more choices, those with as many parts count as one that needs, of everything, what the
         one of them needs that needs least.
+    small_packet_bytes, rings : float, int
+        Which all-reduces may be cut short (`flexnet.exact.small_reduces`).
     """
     arrays = problem.arrays
     rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
@@ -122,7 +132,7 @@ def least_needs(problem: Problem, neighbours: int | None = None, *, most_choices
             parts.astype(np.float64),
             *passes,
             *(np.asarray(seconds * parts, np.float64) for seconds in passes),
-            *_reductions(problem, op, at),
+            *_reductions(problem, op, at, small_packet_bytes, rings),
         )
         for column, value in zip(values, of_choices, strict=True):
             column.append(_least(value, labels[op]))
@@ -160,7 +170,9 @@ def _distinct(problem: Problem, op: int) -> Ints:
     return np.array(list(seen.values()), np.int64) + int(problem.arrays.candidate_ptr[op])
 
 
-def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+def _reductions(
+    problem: Problem, op: int, at: Ints, small: float, rings: int
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate.
 
     Then bytes that a server sends, and that all send, of weights that one group holds.
@@ -176,10 +188,10 @@ def _reductions(problem: Problem, op: int, at: Ints) -> tuple[Floats, Floats, Fl
         groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]
         members = arrays.parts[at] // groups
         size = arrays.weight_bytes[w] // shards
-        sent[i] = 2.0 * (members - 1) / members * size
-        total += 2.0 * (members - 1) * size * groups
+        sent[i] = ring_bytes(size, members, small, rings)
+        total += sent[i] * members * groups
         once += sent[i] * (groups == 1)
-        once_total += 2.0 * (members - 1) * size * (groups == 1)
+        once_total += sent[i] * members * (groups == 1)
         if gpus:
             inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
     return inside, sent, total, once, once_total

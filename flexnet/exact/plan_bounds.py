@@ -13,17 +13,23 @@ least, where a server has no more neighbours than interfaces (Moore's bound).
 With the network fixed, machines are cuts of it: what must leave a set of servers, over the links that do.  All-reduces
 are rings, which cross every cut that parts their servers, each way (ForestColl, arXiv:2402.06787, bounds collectives by
 the same cuts).  Sets are single servers, those that operators or groups lie on, and balls around servers.
+
+Proposals are given up by heads and tails too, on the network there is and by its routes
+(`flexnet.simulate.kernels.bounds`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import longest_paths
+from flexnet.exact.kernels import heads_and_tails
+from flexnet.exact.small_reduces import most_rings, ring_bytes
 from flexnet.network.family import TopologyFamily
+from flexnet.network.nearness import least_hops
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.task_graph import TaskGraph
@@ -36,11 +42,12 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FIXED = ("strategy", "network")
-"""What is fixed, as ``run.json`` has it."""
+"""What is fixed: how keys of ``run.json`` begin, ``strategy_bound_ms`` and so on."""
 
-ROUNDING = 1e-9  # sums are in another order than the simulator's
-MOST_RINGS = 4  # of one all-reduce on some network, for every interface: of as many, each may be cut short
+ROUNDING = 1e-7  # files hold times in float32
 MOST_WORK = 1e8  # tasks of all cuts that are looked at, some seconds
+OF_A_CUT = 5000  # tasks, in whose time a cut is laid out
+MOST_CELLS = 10**8  # of groups times servers, to look at cuts
 MOST_BALLS = 512  # servers
 
 
@@ -78,8 +85,7 @@ def bound_with_strategy(
         As of `flexnet.simulate.protocol.Protocol`: small all-reduces may be cut short.
     """
     n, widest = graph.n_server, family.widest_server(cluster)
-    direct = family.neighbours(n) is not None
-    sent = _ring_bytes(graph, small_packet_bytes, MOST_RINGS * family.interfaces(n) if direct else 1)
+    sent = _ring_bytes(graph, small_packet_bytes, most_rings(family, n))
     head, tail, alone = _paths(graph, sent / widest, np.full(n * n, widest))
     machines = _machines(graph, sent, np.full(n, widest), np.full(n, widest), head, tail)
     everything = _all_servers(graph, sent, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail)
@@ -88,6 +94,9 @@ def bound_with_strategy(
 
 def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: float = 0.0) -> PlanBound:
     """What a task graph takes at least on a network, whatever the routes and the order.
+
+    All-reduces run over their own members, as those of a plan do: not as FlexNetPacket runs regular rings of groups of
+    fewer than all servers (`flexnet.simulate.protocol.Protocol.rings_by_index`).
 
     Parameters
     ----------
@@ -101,41 +110,48 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     out, into = (np.bincount(each, network.bandwidth, n_node)[:n].astype(np.float64) for each in ends)
     topology = network.topology
     of_a_set = Counter(tuple(sorted(cycle)) for cycle in topology.cycles)
-    most_rings = max([1, *map(len, topology.rings.values()), *of_a_set.values()])
-    sent = _ring_bytes(graph, small_packet_bytes, most_rings)
+    rings = max([1, *map(len, topology.rings.values()), *of_a_set.values()])
+    sent = _ring_bytes(graph, small_packet_bytes, rings)
     slowest, ring_seconds = np.minimum(out, into), np.zeros(graph.n_task)
     for task in np.flatnonzero(sent).tolist():
         ring_seconds[task] = sent[task] / slowest[graph.members(task)].min()
     head, tail, alone = _paths(graph, ring_seconds, np.minimum(out[:, None], into[None, :]).ravel())
-    cuts = _cuts(graph, network)[: int(MOST_WORK / max(graph.n_task, 1))]
-    of_cuts = [_cut(graph, sent, network, cut, head, tail) for cut in cuts]
+    of_cuts = _of_cuts(graph, sent, network, head, tail)
     machines = _machines(graph, sent, out, into, head, tail)
     return _rounded(longest([_path(head, tail, alone), *machines, *of_cuts]))
 
 
-def _ring_bytes(graph: TaskGraph, small: float, most_rings: int) -> Floats:
-    """Bytes that every member of an all-reduce sends at least, float64 (n_task,); 0 for other tasks."""
+def _ring_bytes(graph: TaskGraph, small: float, rings: int) -> Floats:
+    """Bytes that every member of an all-reduce sends at least, float64 (n_task,); 0 for other tasks.
+
+    FlexNetPacket sends one byte less than asked where that saves a packet, in every round (`_sizes`).
+    """
     sent = np.zeros(graph.n_task)
     reduces = graph.kind == ALLREDUCE
     members = np.diff(graph.group_ptr)[graph.place[reduces]].astype(np.float64)
-    size = graph.bytes[reduces].astype(np.float64)
-    rounds = np.where(size <= most_rings * 2 * (members - 1) * small, 1.0, 2.0 * (members - 1))
-    sent[reduces] = np.where(members > 1, rounds * size / members, 0.0)
+    most = ring_bytes(graph.bytes[reduces].astype(np.float64), members, small, rings)
+    sent[reduces] = np.maximum(most - 2.0 * members, 0.0)
     return sent
+
+
+def _sizes(graph: TaskGraph, tasks: Ints) -> Floats:
+    """Bytes of transfers at least."""
+    sizes: Floats = np.maximum(graph.bytes[tasks] - 1.0, 0.0)
+    return sizes
 
 
 def _paths(graph: TaskGraph, ring_seconds: Floats, widest: Floats) -> tuple[Floats, Floats, Floats]:
     """Heads, tails and times alone of all tasks, seconds.
 
-    ``widest`` is bytes/s between every ordered pair of servers.  The head of an all-reduce is that of its bytes.
+    ``widest`` is bytes/s between every ordered pair of servers.  Servers reduce inside before they send, so the head of
+    an all-reduce is that of its bytes.
     """
-    comm, reduces = graph.kind == NOMINAL_COMM, graph.kind == ALLREDUCE
-    alone = graph.seconds.copy()
-    alone[comm] += graph.bytes[comm] / widest[graph.place[comm]]
-    alone += ring_seconds
+    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), graph.kind == ALLREDUCE
+    alone = graph.seconds + ring_seconds
+    alone[comm] += _sizes(graph, comm) / widest[graph.place[comm]]
     head, tail = np.zeros(graph.n_task), np.zeros(graph.n_task)
     n_pred = np.bincount(graph.succ, minlength=graph.n_task).astype(np.int32)
-    longest_paths(graph.succ_ptr, graph.succ, n_pred, alone, np.zeros(graph.n_task, np.int32), head, tail)
+    heads_and_tails(graph.succ_ptr, graph.succ, n_pred, alone, np.zeros(graph.n_task, np.int32), head, tail)
     head[reduces] += graph.seconds[reduces]
     alone[reduces] -= graph.seconds[reduces]
     return head, tail, alone
@@ -155,105 +171,101 @@ def _machines(
     ringed = np.repeat(reduces, [len(group) for group in groups])
     members = np.concatenate([np.zeros(0, np.int64), *groups]).astype(np.int64)
     source, target = np.divmod(graph.place[comm].astype(np.int64), graph.n_server)
-    task, size = np.concatenate([comm, ringed]), np.concatenate([graph.bytes[comm], sent[ringed]])
+    task, size = np.concatenate([comm, ringed]), np.concatenate([_sizes(graph, comm), sent[ringed]])
     sources, targets = np.concatenate([source, members]), np.concatenate([target, members])
-    yield _each("compute of", graph.place[compute], compute, graph.seconds[compute], head, tail)
-    yield _each("bytes sent by", sources, task, size / out[sources], head, tail)
-    yield _each("bytes received by", targets, task, size / into[targets], head, tail)
+    yield _of_every_server("compute of", graph.place[compute], compute, graph.seconds[compute], head, tail)
+    yield _of_every_server("bytes sent by", sources, task, size / out[sources], head, tail)
+    yield _of_every_server("bytes received by", targets, task, size / into[targets], head, tail)
 
 
-def _each(
+def _of_every_server(
     words: str, servers: npt.NDArray[np.integer], task: Ints, seconds: Floats, head: Floats, tail: Floats
 ) -> PlanBound:
     """The largest bound of a server by its tasks: from late heads on, and from late tails on."""
     found = [PlanBound(0.0, words)]
-    for first, second in ((head[task], tail[task]), (tail[task], head[task])):
-        order = np.lexsort((-first, servers))
-        of, load = servers[order], np.cumsum(seconds[order])
-        begin = np.flatnonzero(np.diff(of, prepend=-1))
-        number = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(of)))
-        before = (load - seconds[order])[begin][number]
-        shift = number * (2.0 * second.max(initial=0.0) + 1.0)  # so that every server begins anew
-        least = np.minimum.accumulate(second[order] - shift) + shift
-        total = first[order] + load - before + least
+    for late, other in ((head[task], tail[task]), (tail[task], head[task])):
+        order = np.lexsort((-late, servers))
+        server, load = servers[order], np.cumsum(seconds[order])
+        begin = np.flatnonzero(np.diff(server, prepend=-1))
+        number = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(server)))  # of the server
+        load -= (load - seconds[order])[begin][number]  # of those before it
+        shift = number * (2.0 * other.max(initial=0.0) + 1.0)  # so that the least begins anew with every server
+        total = late[order] + load + np.minimum.accumulate(other[order] - shift) + shift
         if len(total):
-            found.append(PlanBound(float(total.max()), f"{words} server {of[int(total.argmax())]}"))
+            found.append(PlanBound(float(total.max()), f"{words} server {server[int(total.argmax())]}"))
     return longest(found)
 
 
 def _one_machine(load: Floats, head: Floats, tail: Floats) -> float:
     """Seconds until a machine has done jobs of so much time each, and what must follow them is done."""
-    return _each("", np.zeros(len(load), np.int64), np.arange(len(load)), load, head, tail).seconds
+    return _of_every_server("", np.zeros(len(load), np.int64), np.arange(len(load)), load, head, tail).seconds
 
 
 def _all_servers(
     graph: TaskGraph, sent: Floats, bandwidth: float, neighbours: int | None, head: Floats, tail: Floats
 ) -> PlanBound:
     """All bytes over the interfaces of all servers, each for every link it takes at least."""
-    n, comm, reduces = graph.n_server, graph.kind == NOMINAL_COMM, graph.kind == ALLREDUCE
+    n, comm, reduces = graph.n_server, np.flatnonzero(graph.kind == NOMINAL_COMM), graph.kind == ALLREDUCE
     members = np.diff(graph.group_ptr)[graph.place[reduces]]
-    pairs = np.bincount(graph.place[comm], graph.bytes[comm], n * n).astype(np.float64).reshape(n, n)
-    byte_hops = max(_byte_hops(pairs, neighbours), _byte_hops(pairs.T, neighbours)) + float(sent[reduces] @ members)
-    used = comm | reduces
+    pairs = np.bincount(graph.place[comm], _sizes(graph, comm), n * n).astype(np.float64).reshape(n, n)
+    hops = np.append(least_hops(n - 1, neighbours), 0)  # every row's largest go to neighbours, the next to theirs
+    byte_hops = max(float(-np.sort(-rows, axis=1).sum(axis=0) @ hops) for rows in (pairs, pairs.T))
+    used = (graph.kind == NOMINAL_COMM) | reduces
     rest = float(head[used].min(initial=np.inf) + tail[used].min(initial=np.inf)) if used.any() else 0.0
-    return PlanBound(rest + byte_hops / bandwidth, "bytes of all servers over the links they take")
+    total = byte_hops + float(sent[reduces] @ members)
+    return PlanBound(rest + total / bandwidth, "bytes of all servers over the links they take")
 
 
-def _byte_hops(pairs: Floats, neighbours: int | None) -> float:
-    """Bytes times links at least: every row's largest go to neighbours, the next to theirs."""
-    if neighbours is None:
-        return float(pairs.sum())
-    largest = -np.sort(-pairs, axis=1)
-    hops = np.zeros(pairs.shape[1])
-    begin, level, near = 0, 1, neighbours
-    while begin < len(hops):
-        hops[begin : begin + near] = level
-        begin, level, near = begin + near, level + 1, near * max(neighbours - 1, 1)
-    return float(largest.sum(axis=0) @ hops)
+def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tail: Floats) -> Iterator[PlanBound]:
+    """What must leave a set of servers, and what must reach it, over the links that do."""
+    n = graph.n_server
+    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
+    source, target = np.divmod(graph.place[comm].astype(np.int64), n)
+    size, members = _sizes(graph, comm), np.diff(graph.group_ptr)
+    group = np.repeat(np.arange(len(members)), members)
+    for cut in islice(_cuts(graph, network), int(MOST_WORK / (graph.n_task + OF_A_CUT))):
+        side = np.append(cut, np.zeros(network.topology.n_switch, np.bool_))
+        within = np.bincount(group, cut[graph.group], len(members))
+        parted = reduces[((within > 0) & (within < members))[graph.place[reduces]]]
+        seconds = 0.0
+        for inside, a, b in ((side, source, target), (~side, target, source)):
+            bandwidth = network.bandwidth[inside[network.link_from] & ~inside[network.link_to]].sum()
+            crossing = cut[a] & ~cut[b]
+            task = np.concatenate([comm[crossing], parted])
+            load = np.concatenate([size[crossing], sent[parted]]) / bandwidth
+            seconds = max(seconds, _one_machine(load, head[task], tail[task]))
+        servers = np.flatnonzero(cut)
+        yield PlanBound(seconds, f"links of {len(servers)} servers, {servers[0]} the first")
 
 
-def _cuts(graph: TaskGraph, network: Network) -> list[Bools]:
-    """Sets of several servers: those of groups, of operators, and balls around servers; each once."""
-    n, compute = graph.n_server, graph.kind <= BACKWARD
-    groups = np.zeros((len(graph.group_ptr) - 1, n), np.bool_)
-    groups[np.repeat(np.arange(len(groups)), np.diff(graph.group_ptr)), graph.group] = True
-    of_ops = np.zeros((int(graph.op.max(initial=0)) + 1, n), np.bool_)
-    of_ops[graph.op[compute], graph.place[compute]] = True
-    sets = [groups, of_ops, *_balls(network)]
-    each = {inside.tobytes(): inside for inside in np.concatenate(sets)}
-    return [inside for inside in each.values() if 1 < inside.sum() < n]
+def _cuts(graph: TaskGraph, network: Network) -> Iterator[Bools]:
+    """Sets of several servers, though not all: those of groups, of operators, and balls around servers; each once."""
+    n, compute, seen = graph.n_server, graph.kind <= BACKWARD, set[bytes]()
+    n_group, n_op = len(graph.group_ptr) - 1, int(graph.op.max(initial=0)) + 1
+    tables: list[Bools] = []
+    if (n_group + n_op) * n <= MOST_CELLS:
+        groups, of_ops = np.zeros((n_group, n), np.bool_), np.zeros((n_op, n), np.bool_)
+        groups[np.repeat(np.arange(n_group), np.diff(graph.group_ptr)), graph.group] = True
+        of_ops[graph.op[compute], graph.place[compute]] = True
+        tables = [groups, of_ops]
+    for sets in chain(tables, _balls(network)):
+        for inside in sets:
+            key = np.packbits(inside).tobytes()
+            if key not in seen and 1 < inside.sum() < n - 1:  # one server alone is looked at by itself
+                seen.add(key)
+                yield inside
 
 
 def _balls(network: Network) -> Iterator[Bools]:
-    """What is at most 1, 2, ... links away from every server, bool (n_server, n_server)."""
+    """What is at most 1, 2, ... links away from every server, up to half of them, bool (n_server, n_server)."""
     n = network.topology.n_server
     if network.topology.n_switch or n > MOST_BALLS:
         return
     near = ((network.topology.links > 0) | np.eye(n, dtype=np.bool_)).astype(np.float32)
     ball, before = near, np.zeros_like(near)
-    while (ball != before).any():
+    while (ball != before).any() and ball.sum(axis=1).min() <= n / 2:
         yield ball > 0
         ball, before = (ball @ near > 0).astype(np.float32), ball
-
-
-def _cut(graph: TaskGraph, sent: Floats, network: Network, cut: Bools, head: Floats, tail: Floats) -> PlanBound:
-    """What must leave a set of servers, and what must reach it, over the links that do."""
-    n = graph.n_server
-    side = np.append(cut, np.zeros(network.topology.n_switch, np.bool_))
-    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
-    source, target = np.divmod(graph.place[comm].astype(np.int64), n)
-    members = np.diff(graph.group_ptr)
-    within = np.bincount(np.repeat(np.arange(len(members)), members), cut[graph.group], len(members))
-    parted = reduces[((within > 0) & (within < members))[graph.place[reduces]]]
-    best = 0.0
-    for inside, a, b in ((side, source, target), (~side, target, source)):
-        leaving = inside[network.link_from] & ~inside[network.link_to]
-        crossing = comm[cut[a] & ~cut[b]]
-        task = np.concatenate([crossing, parted])
-        load = np.concatenate([graph.bytes[crossing], sent[parted]]) / network.bandwidth[leaving].sum()
-        best = max(best, _one_machine(load, head[task], tail[task]))
-    servers = np.flatnonzero(cut)
-    return PlanBound(best, f"links of {len(servers)} servers, {servers[0]} the first")
 
 
 def _rounded(bound: PlanBound) -> PlanBound:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import leave_undominated
+from flexnet.exact.kernels import mark_undominated
 from flexnet.exact.tables import CostTables
 
 __all__ = ["prune", "undominated"]
@@ -36,7 +36,7 @@ def undominated(costs: Floats, edges: Sequence[Floats]) -> Ints:
     ends = np.cumsum([0, *(edge.shape[1] for edge in edges)])
     rows = np.concatenate([np.zeros((len(costs), 0)), *edges], axis=1)
     most, least = (np.stack([f(edge, axis=1) for edge in edges], 1) if edges else rows for f in (np.max, np.min))
-    leave_undominated(costs, rows, ends, most, least, alive)
+    mark_undominated(costs, rows, ends, most, least, alive)
     return np.flatnonzero(alive)
 
 

@@ -1,8 +1,9 @@
 """A portfolio of starts, annealed in rounds: `Portfolio.init` and `Portfolio.step`, both pure.
 
-First every start is priced, on networks built for it, and the best of them once more with reductions that wait for what
-is sent between groups of servers.  Then come rounds of annealing (`flexnet.search.rounds`), and before some of them
-more starts: the best plan with heavy operators cut in another way (`flexnet.search.moves.heavy`).  A proposal is a
+First starts are priced, each on networks built for it (of large plans only those that might win), and the best of them
+once more with reductions that wait for what is sent between groups of servers.  Then come rounds of annealing
+(`flexnet.search.rounds`), and before some of them more starts: the best plan with heavy operators cut in another way
+(`flexnet.search.moves.heavy`).  A proposal is a
 move, a change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by
 which what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they
 suit iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
@@ -11,6 +12,7 @@ take, so one that goes on longer never finds a plan that is worse by the prices 
 """
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -191,9 +193,9 @@ class Portfolio:
         Such cuts need other networks; where these stay, the first round of fits is about what reductions wait for.
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
-            recuts = heavy_recuts(rng, self.moves.space, state.best.strategy, RECUT_SLOTS * self.slot)
+            recuts = tuple(islice(heavy_recuts(rng, self.moves.space, state.best.strategy), RECUT_SLOTS * self.slot))
             starts = tuple(start for start in schedule.starts if start.origin != RECUT)
-            schedule = replace(schedule, starts=starts, pending=tuple(recuts), origins=(RECUT,) * len(recuts))
+            schedule = replace(schedule, starts=starts, pending=recuts, origins=(RECUT,) * len(recuts))
             schedule = replace(schedule, recut_round=schedule.round)
         can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
         if schedule.pending or (can_fit and any(fits(schedule))):
@@ -227,7 +229,8 @@ class Portfolio:
         if not recut:
             schedule = replace(schedule, before=schedule.pool[0].seconds)
         state = replace(state, iteration=state.iteration + 1, best=plan if improved else best, schedule=schedule)
-        rebuilt, starts = tried and self.trials.networks is not None, () if recut else ((origin, plan.seconds),)
+        rebuilt = tried and self.trials.networks is not None
+        starts = ((origin, plan.seconds),) if tried and not recut else ()
         seconds = plan.seconds if tried else np.inf
         return state, Info(seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
 

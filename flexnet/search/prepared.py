@@ -199,7 +199,7 @@ class Prepared:
         if not (of_dp or self.problem.semantics.fair_links):
             return None
         terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
-        return bound_of(self.problem, self.family, terms=terms)
+        return bound_of(self.problem, self.family, terms=terms, protocol=self.search.pricer.protocol)
 
     def _fixed(self, plan: Plan, bound: Bound) -> tuple[PlanBound, ...]:
         """What the plan's cuts and places allow on any network, and on this one: as much as any plan at least."""
@@ -207,7 +207,7 @@ class Prepared:
         if not self.problem.semantics.fair_links or graph.n_task > BOUNDED_TASKS:
             return ()
         small = self.search.pricer.protocol.small_packet_bytes
-        of_all = PlanBound(bound.seconds, "the bound of all plans")
+        of_all = PlanBound(bound.seconds, "as any plan")
         of_strategy = bound_with_strategy(graph, self.problem.cluster, self.family, small)
         of_network = bound_with_network(graph, plan.network, small)
         return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))

@@ -19,9 +19,11 @@ def result_section(values: RunValues, start_name: str) -> Section:
         lead += f" No plan can take less than {ms_text(bound)}, so at most {best / bound:.2f}x is left to gain."
     rows = [("this plan", best, "compute"), (f"start: {start_name}", start, "link")]
     if bound is not None:
-        of_whom = ("on any network", "on this one")
-        for whose, (words, seconds) in zip(of_whom, values.fixed_bounds, strict=False):
-            rows.append((f"bound of these cuts and places {whose}: {words}", seconds, "bound"))
+        told = {bound}
+        for where, (words, seconds) in zip(("any network", "this network"), values.fixed_bounds, strict=False):
+            if seconds not in told:  # what is no higher says nothing more
+                rows.append((f"bound on {where} with these cuts and places: {words}", seconds, "bound"))
+            told.add(seconds)
         rows.append(("bound: no plan is faster", bound, "bound"))
     widest = max(seconds for _, seconds, _ in rows)
     bars = tuple(Bar(label, ms_text(seconds), (Part(seconds / widest, colour),)) for label, seconds, colour in rows)

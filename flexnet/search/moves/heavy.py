@@ -1,5 +1,6 @@
 """Other cuts of the heaviest operators, and of those between them."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.moves.blocks import Ints, copy_of, spread
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["every_recut", "heavy_operators", "heavy_recuts"]
+__all__ = ["heavy_operators", "heavy_recuts"]
 
 MOST_HEAVY = 8  # shapes of operators
 ENOUGH = 0.95  # of all weights are theirs
@@ -21,7 +22,7 @@ class _Recut(NamedTuple):
     servers: Ints
 
 
-def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy, most: int) -> list[Strategy]:
+def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy) -> Iterator[Strategy]:
     """The strategy with a heavy operator, or one beside it, cut in another way; alone, or with all of its shape.
 
     Beside it are operators without weights whose output it reads, or which read its own.  Which groups reduce most
@@ -31,26 +32,17 @@ def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy,
     Parameters
     ----------
     rng : numpy.random.Generator
-        Draws, where there are more than ``most``.
+        Draws their order.
     space : MoveSpace
     strategy : Strategy
-    most : int
     """
-    recuts, found = _recuts(space, strategy), list[Strategy]()
+    recuts = _recuts(space, strategy)
     for i in rng.permutation(len(recuts)).tolist():
-        if len(found) == most:
-            break
-        changed = _made(space, strategy, recuts[i])
+        changed = copy_of(strategy)
+        for op in recuts[i].block:
+            space.blocks.lay(changed, op, recuts[i].choice, recuts[i].servers)
         if not same_strategy(changed, strategy):
-            found.append(changed)
-    return found
-
-
-def every_recut(space: MoveSpace, strategy: Strategy) -> list[Strategy]:
-    """All that `heavy_recuts` draws from, each once."""
-    made = [_made(space, strategy, recut) for recut in _recuts(space, strategy)]
-    distinct = {(one.choice.tobytes(), one.devices.tobytes()): one for one in made}
-    return [one for one in distinct.values() if not same_strategy(one, strategy)]
+            yield changed
 
 
 def heavy_operators(space: MoveSpace) -> list[int]:
@@ -67,13 +59,6 @@ def heavy_operators(space: MoveSpace) -> list[int]:
         held += sum(weights[twin] for twin in twins)
         heavy.append(op)
     return heavy
-
-
-def _made(space: MoveSpace, strategy: Strategy, recut: _Recut) -> Strategy:
-    changed = copy_of(strategy)
-    for op in recut.block:
-        space.blocks.lay(changed, op, recut.choice, recut.servers)
-    return changed
 
 
 def _recuts(space: MoveSpace, strategy: Strategy) -> list[_Recut]:

@@ -1,12 +1,13 @@
 """Branches on sets of servers of their own, all operators cut as is best there under additive costs.
 
 Where branches are cut along the batch alone, all of a set's servers reduce all weights of the branch; where every
-operator may lie on all servers, one branch waits for the other.  On 128 servers CANDLE takes 36 ms so, at 100 Gbps on a
-fat-tree, when branches of 16 servers are cut along channels and inputs too; the other starts take 60 to 70 ms.
+operator may lie on all servers, one branch waits for the other.  On a fat-tree of 128 servers at 100 Gbps CANDLE takes
+36 ms by prices when branches of 16 servers are cut along channels and inputs too; a minute's search from the other
+starts ended at 46.
 """
 
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import product
 from math import prod
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from flexnet.exact.tables import CostTables, Shared
 from flexnet.exact.terms import Terms, measured_terms
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
+from flexnet.network.nearness import least_hops
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.plan.task_graph_builder import build
 from flexnet.search.moves.blocks import copy_of, spread
@@ -30,9 +32,8 @@ from flexnet.search.starts.start import Start, StartPoints
 __all__ = ["CutGroups"]
 
 MOST = 48  # strategies
-MOST_SOLVED = 10_000  # operators in all models, half a second
-MOST_TASKS = 1_000_000  # of all that are compared, about a second
-FEWEST = 8  # if no more can be compared, models of so many servers are not worth their time either
+MOST_SOLVED = 10_000  # operators in all models that are solved
+MOST_TASKS = 100_000  # of data parallelism; with more, models of so many servers take longer than they bring
 OVERLAPPED = 0.5  # share of all-reduces that compute does not hide, in every second model
 HOPS = 4  # links of a transfer in the models, from one to those between any two servers; or by the size of its set
 
@@ -55,46 +56,30 @@ class CutGroups(Start):
             return StartPoints(())
         problem = space.problem
         base = make_strategy(problem, data_parallel(rng, space))
-        most = MOST_TASKS // build(problem, base).n_task
-        if most < FEWEST:
+        if build(problem, base).n_task > MOST_TASKS:
             return StartPoints(())
-        found: dict[tuple[bytes, bytes], Strategy] = {}
-        for strategy in _optima(space, base, family):
-            if len(found) >= most:
-                break
-            found.setdefault((strategy.choice.tobytes(), strategy.devices.tobytes()), strategy)
-        return StartPoints(most_promising(problem, family, list(found.values()), MOST))
+        return StartPoints(most_promising(problem, family, _optima(space, base, family), MOST))
 
 
 def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterator[Strategy]:
-    """An optimum for all sizes of sets, and for both shares of communication; those over all servers first."""
+    """An optimum for all sizes of sets, and for several shares of communication; some of them where there are many."""
     cluster = space.problem.cluster
     n, per_byte = cluster.n_server, 1.0 / family.server_bandwidth(cluster)
-    far = {size: _mean_hops(size, family.neighbours(n)) for size in divisors(n, n)}
+    neighbours = family.neighbours(n)
+    far = {size: float(least_hops(max(size - 1, 1), neighbours).mean()) for size in divisors(n, n)}
     terms = measured_terms(space.problem, strided=False)
     branches = heaviest_first(space.blocks)[0]
     branch_of = {op: i for i, chain in enumerate(branches) for op in chain}
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)
     everywhere = dict.fromkeys(far[n] ** (i / (HOPS - 1)) for i in range(HOPS))
     whole = [terms.tables(per_byte, reduce=reduce) for reduce in (1.0, OVERLAPPED)]
-    models = product(whole, (None, *everywhere), sizes, sizes)
-    for every, hops, n_rest, n_branch in islice(models, MOST_SOLVED // n_op):
+    models = list(product((None, *everywhere), sizes, sizes, whole))
+    for hops, n_rest, n_branch, every in models[:: -(-len(models) * n_op // MOST_SOLVED)]:
         size_of = [n_branch if op in branch_of else n_rest for op in range(n_op)]
         kept = [_within(terms, op, size) for op, size in enumerate(size_of)]
         tables = _cut(every, kept, [hops or far[size] for size in size_of])
         rows = [int(fitting[i]) for fitting, i in zip(kept, solve(tables).choices, strict=True)]
         yield _laid(space, base, terms, rows, branch_of, n_branch, n_rest)
-
-
-def _mean_hops(n_server: int, neighbours: int | None) -> float:
-    """Links to another server, on the mean, at least (Moore's bound)."""
-    if neighbours is None or n_server < 3:
-        return 1.0
-    left, level, near, total = n_server - 1, 1, neighbours, 0
-    while left > 0:
-        total += level * min(near, left)
-        left, level, near = left - near, level + 1, near * max(neighbours - 1, 1)
-    return total / (n_server - 1)
 
 
 def _within(terms: Terms, op: int, n: int) -> Ints:
@@ -127,8 +112,7 @@ def _laid(
         if blocks.whole[op]:
             continue
         degrees = terms.degrees[op][choice]
-        row = next(i for i, entry in enumerate(space.problem.candidates[op]) if entry.degrees == degrees)
-        parts = prod(degrees)
+        row, parts = space.problem.choice_of(op, degrees), prod(degrees)
         if op in branch_of:
             servers = spread(n, n_branch, branch_of[op] % (n // n_branch), strided=False)[:parts]
         else:

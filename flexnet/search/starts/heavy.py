@@ -1,8 +1,8 @@
 """Data parallelism with a heavy operator cut in another way.
 
-What one operator with most of a model's weights does may decide all: of VGG on 128 servers at 25 Gbps, the first matrix
-cut along its inputs too takes 80 ms where data parallelism takes 238.  A search finds that in its first round of fits
-(`flexnet.search.moves.heavy`), but where proposals take long it may not come to one.
+What one operator with most of a model's weights does may decide all: of VGG on 128 servers at 25 Gbps, data parallelism
+takes 238 ms and with the first matrix cut along its inputs too 79 ms, by prices.  A search finds that in its first
+round of fits (`flexnet.search.moves.heavy`), but where proposals take long it may not come to one.
 """
 
 from typing import ClassVar
@@ -11,8 +11,7 @@ import numpy as np
 
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import make_strategy
-from flexnet.plan.task_graph_builder import build
-from flexnet.search.moves.heavy import every_recut
+from flexnet.search.moves.heavy import heavy_recuts
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.ranked import most_promising
@@ -21,7 +20,6 @@ from flexnet.search.starts.start import Start, StartPoints
 __all__ = ["Heavy"]
 
 MOST = 32  # strategies
-MOST_TASKS = 2_000_000  # of all recuts that are looked at, some two seconds; where there are more, some are drawn
 
 
 class Heavy(Start):
@@ -33,9 +31,6 @@ class Heavy(Start):
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
         """The first by what they take at least on any network of the family."""
-        problem = space.problem
-        base = make_strategy(problem, data_parallel(rng, space))
-        recuts = every_recut(space, base)
-        most = max(MOST_TASKS // build(problem, base).n_task, 1)
-        recuts = [recuts[i] for i in sorted(rng.permutation(len(recuts))[:most].tolist())]
-        return StartPoints(most_promising(problem, family, recuts, MOST))
+        base = make_strategy(space.problem, data_parallel(rng, space))
+        recuts = heavy_recuts(rng, space, base)
+        return StartPoints(most_promising(space.problem, family, recuts, MOST))

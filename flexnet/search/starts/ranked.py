@@ -1,6 +1,6 @@
 """Which of many strategies are worth a price."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -12,11 +12,32 @@ from flexnet.plan.task_graph_builder import build
 
 __all__ = ["most_promising"]
 
+MOST_WORK = 6_000_000  # tasks, and pairs of servers, of all strategies that are looked at: some seconds
+
 
 def most_promising(
-    problem: Problem, family: TopologyFamily, strategies: Sequence[Strategy], most: int
+    problem: Problem, family: TopologyFamily, strategies: Iterable[Strategy], most: int
 ) -> tuple[Strategy, ...]:
-    """The first of them by what they take at least on any network of the family."""
-    graphs = (build(problem, strategy) for strategy in strategies)
-    least = [bound_with_strategy(graph, problem.cluster, family).seconds for graph in graphs]
-    return tuple(strategies[i] for i in np.argsort(least, kind="stable")[:most].tolist())
+    """The first by what they take at least on any network of a family, of as many as can soon be looked at.
+
+    Parameters
+    ----------
+    problem : Problem
+    family : TopologyFamily
+    strategies : iterable of Strategy
+        Those that come again are looked at once.
+    most : int
+    """
+    known, found, least, work = set[tuple[bytes, bytes]](), list[Strategy](), list[float](), 0
+    for strategy in strategies:
+        if work > MOST_WORK:
+            break
+        key = strategy.choice.tobytes(), strategy.devices.tobytes()
+        if key in known:
+            continue
+        known.add(key)
+        graph = build(problem, strategy)
+        work += graph.n_task + problem.cluster.n_server**2
+        found.append(strategy)
+        least.append(bound_with_strategy(graph, problem.cluster, family).seconds)
+    return tuple(found[i] for i in np.argsort(least, kind="stable")[:most].tolist())

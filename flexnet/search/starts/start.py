@@ -13,6 +13,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy
 from flexnet.search.moves.space import MoveSpace
+from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["Bound", "Start", "StartPoints", "bound_of"]
 
@@ -45,7 +46,12 @@ class Bound:
 
 
 def bound_of(
-    problem: Problem, family: TopologyFamily, *, terms: Terms | None = None, seconds: float = SECONDS
+    problem: Problem,
+    family: TopologyFamily,
+    *,
+    terms: Terms | None = None,
+    seconds: float = SECONDS,
+    protocol: Protocol = PACKET,
 ) -> Bound:
     """Prove a bound, whatever the search starts from.
 
@@ -58,8 +64,11 @@ def bound_of(
         To find trade-offs in.
     seconds : float
         To take at most, about; no limit unless given, as a bound that is cut short differs from machine to machine.
+    protocol : Protocol
+        That plans run by: FlexNetPacket cuts small all-reduces short.
     """
-    proven = lower_bound(problem, family, seconds=seconds)
+    small = protocol.small_packet_bytes if problem.semantics.fair_links else 0.0
+    proven = lower_bound(problem, family, seconds=seconds, small_packet_bytes=small)
     return Bound(proven.seconds, 1.0 / family.server_bandwidth(problem.cluster), proven.terms, terms)
 
 
