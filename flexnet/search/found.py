@@ -255,9 +255,9 @@ def _bound(found: Found) -> list[str]:
     lines = [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
     if found.fixed:
         strategy, network = found.fixed
-        elsewhere = (
-            "this one too" if network == strategy else f"{ms_text(network.seconds)} on this one ({network.words})"
-        )
+        here = "this one too"
+        if network != strategy:
+            here = f"{ms_text(network.seconds)} on this one ({network.words})"
         lines.append(
             f"           with these cuts and places it takes {ms_text(strategy.seconds)} at least on any network "
             f"({strategy.words}), {here}"
