@@ -166,7 +166,7 @@ def _machines(
 ) -> Iterator[PlanBound]:
     """What every server computes, sends and receives; ``out`` and ``into`` are bytes/s of the servers."""
     compute = np.flatnonzero(graph.kind <= BACKWARD)
-    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
+    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(sent)
     groups = [graph.members(task) for task in reduces.tolist()]
     ringed = np.repeat(reduces, [len(group) for group in groups])
     members = np.concatenate([np.zeros(0, np.int64), *groups]).astype(np.int64)

@@ -293,9 +293,9 @@ class Portfolio:
         return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
 
 
-def _by_time(plan: Candidate) -> tuple[float, bytes, bytes]:
+def _by_time(plan: Candidate) -> tuple[float, bytes, bytes, str]:
     """An order that does not depend on whose plan it is."""
-    return plan.seconds, plan.strategy.choice.tobytes(), plan.strategy.devices.tobytes()
+    return plan.seconds, plan.strategy.choice.tobytes(), plan.strategy.devices.tobytes(), plan.origin
 
 
 def first_slot(tasks: TaskArrays, network: Network) -> int:

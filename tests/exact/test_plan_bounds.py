@@ -105,6 +105,15 @@ def test_a_narrow_place_of_the_network_binds() -> None:
     assert bound_with_strategy(graph, Cluster(6, link_bandwidth=B, degree=3), family_of("random", degree=3)).seconds < 1
 
 
+def test_one_server_sends_nothing() -> None:
+    graph = by_hand(
+        1, [(FORWARD, 0, 1.0, 0.0), (BACKWARD, 0, 2.0, 0.0), (ALLREDUCE, 0, 0.5, 4.0)], [(0, 1), (1, 2)], [[0]]
+    )
+    network = build_network("fc", Cluster(1, link_bandwidth=B))
+    assert bound_with_network(graph, network).seconds == pytest.approx(3.5)
+    assert on_a_switch(graph) == (3.5, "critical path")
+
+
 def random_strategy(rng: np.random.Generator, problem: Problem) -> Strategy:
     configs = []
     for entries in problem.candidates:
