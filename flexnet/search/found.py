@@ -256,7 +256,7 @@ def _bound(found: Found) -> list[str]:
     if found.fixed:
         strategy, network = found.fixed
         here = "this one too"
-        if network != strategy:
+        if ms_text(network.seconds) != ms_text(strategy.seconds):
             here = f"{ms_text(network.seconds)} on this one ({network.words})"
         lines.append(
             f"           with these cuts and places it takes {ms_text(strategy.seconds)} at least on any network "

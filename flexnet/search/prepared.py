@@ -17,6 +17,7 @@ from flexnet.search.driver import Outcome
 from flexnet.search.finalists import finalists_of, likely_fastest
 from flexnet.search.found import Found
 from flexnet.search.networks import other_draw
+from flexnet.search.packet_speed import packet_cluster, packet_network
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.pricing import Pricer
@@ -206,10 +207,13 @@ class Prepared:
         graph = plan.task_graph()
         if not self.problem.semantics.fair_links or graph.n_task > BOUNDED_TASKS:
             return ()
-        small = self.search.pricer.protocol.small_packet_bytes
+        protocol, cluster, network = self.search.pricer.protocol, self.problem.cluster, plan.network
+        if protocol.by_packet:
+            cluster = packet_cluster(cluster, self.family.interfaces(cluster.n_server))
+            network = packet_network(network)
         of_all = PlanBound(bound.seconds, "as any plan")
-        of_strategy = bound_with_strategy(graph, self.problem.cluster, self.family, small)
-        of_network = bound_with_network(graph, plan.network, small)
+        of_strategy = bound_with_strategy(graph, cluster, self.family, protocol.small_packet_bytes)
+        of_network = bound_with_network(graph, network, protocol.small_packet_bytes)
         return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))
 
     def _other_draws(self, plan: Plan) -> tuple[float, ...]:

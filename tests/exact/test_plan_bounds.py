@@ -24,6 +24,7 @@ from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.search.find import find_plan
 from flexnet.search.networks import fixed_network, rebuilder
+from flexnet.search.packet_speed import packet_cluster, packet_network
 from flexnet.search.pricing import Pricer
 from flexnet.search.settings import Settings
 from flexnet.simulate.protocol import FLUID, PACKET
@@ -147,9 +148,20 @@ def test_no_replay_takes_less(topology: str, n_server: int, seed: int) -> None:
     by_members = PACKET._replace(rings_by_index=False)
     for protocol in (by_members, FLUID):
         takes = replay(graph, network, protocol=protocol).seconds
-        small = protocol.small_packet_bytes
-        assert bound_with_strategy(graph, cluster, family, small).seconds <= takes
-        assert bound_with_network(graph, network, small).seconds <= takes
+        small, as_fast, there = protocol.small_packet_bytes, cluster, network
+        if protocol.by_packet:
+            as_fast, there = packet_cluster(cluster, family.interfaces(n_server)), packet_network(network)
+        assert bound_with_strategy(graph, as_fast, family, small).seconds <= takes
+        assert bound_with_network(graph, there, small).seconds <= takes
+
+
+def test_bytes_take_whole_picoseconds_where_packets_are_followed() -> None:
+    """At 138.24 Gbps a byte takes 57 ps, not 57.87; at 25 Gbps 320; three such links are one of 106 ps, not 106.67."""
+    odd, even = (Cluster(2, link_bandwidth=bandwidth) for bandwidth in (17.28e9, 3.125e9))
+    assert packet_cluster(odd, 1).link_bandwidth == pytest.approx(1e12 / 57)
+    assert packet_cluster(even, 2).link_bandwidth == 3.125e9
+    assert packet_cluster(even, 3).link_bandwidth == pytest.approx(3.125e9 * 106.6667 / 106, rel=1e-6)
+    assert packet_network(build_network("fc", odd)).bandwidth.tolist() == pytest.approx([1e12 / 57] * 2)
 
 
 def test_small_all_reduces_of_several_rings_are_cut_short() -> None:

@@ -1,7 +1,7 @@
 """The contract of a start, and what starts give."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy
 from flexnet.search.moves.space import MoveSpace
+from flexnet.search.packet_speed import packet_cluster
 from flexnet.simulate.protocol import PACKET, Protocol
 
 __all__ = ["Bound", "Start", "StartPoints", "bound_of"]
@@ -68,6 +69,8 @@ def bound_of(
         That plans run by: FlexNetPacket cuts small all-reduces short.
     """
     small = protocol.small_packet_bytes if problem.semantics.fair_links else 0.0
+    if protocol.by_packet and problem.semantics.fair_links:
+        problem = replace(problem, cluster=packet_cluster(problem.cluster, family.interfaces(problem.cluster.n_server)))
     proven = lower_bound(problem, family, seconds=seconds, small_packet_bytes=small)
     return Bound(proven.seconds, 1.0 / family.server_bandwidth(problem.cluster), proven.terms, terms)
 
