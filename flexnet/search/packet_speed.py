@@ -20,7 +20,7 @@ ROUNDING = 1e-9  # as `flexnet.simulate.packets` takes them
 
 def packet_cluster(cluster: Cluster, interfaces: int) -> Cluster:
     """The cluster with links as fast as the fastest of up to so many parallel ones is, for its number."""
-    asked = cluster.link_bandwidth * np.arange(1.0, interfaces + 1.0)
+    asked = cluster.link_bandwidth * np.arange(1.0, max(interfaces, 1) + 1.0)
     return replace(cluster, link_bandwidth=cluster.link_bandwidth * float((_faster(asked) / asked).max()))
 
 
