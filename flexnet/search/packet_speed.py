@@ -11,11 +11,9 @@ import numpy.typing as npt
 
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
+from flexnet.simulate.packets import PICOSECONDS, byte_picoseconds
 
 __all__ = ["packet_cluster", "packet_network"]
-
-PICOSECONDS = 1e12
-ROUNDING = 1e-9  # as `flexnet.simulate.packets` takes them
 
 
 def packet_cluster(cluster: Cluster, interfaces: int) -> Cluster:
@@ -30,5 +28,5 @@ def packet_network(network: Network) -> Network:
 
 
 def _faster(bandwidth: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    rounded: npt.NDArray[np.float64] = PICOSECONDS / np.maximum(np.floor(PICOSECONDS / bandwidth * (1 + ROUNDING)), 1.0)
+    rounded: npt.NDArray[np.float64] = PICOSECONDS / byte_picoseconds(bandwidth)
     return np.maximum(rounded, bandwidth.astype(np.float64))

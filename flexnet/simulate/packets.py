@@ -29,7 +29,7 @@ from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.lockstep import find_lockstep, followed
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["FollowedPackets", "followed_edges_and_links"]
+__all__ = ["PICOSECONDS", "FollowedPackets", "byte_picoseconds", "followed_edges_and_links"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -101,6 +101,17 @@ class FollowedPackets(LinkModel):
             self._room *= 2.0
 
 
+def byte_picoseconds(bandwidth: npt.NDArray[np.floating]) -> Ints:
+    """Picoseconds that a byte takes on links of so many bytes/s: whole ones, rounded down, as in FlexNetPacket.
+
+    >>> byte_picoseconds(np.array([3.125e9, 17.28e9])).tolist()
+    [320, 57]
+    """
+    # 1e12 / bandwidth is a whole number up to rounding where it should be one
+    found: Ints = np.maximum(np.floor(PICOSECONDS / bandwidth * (1.0 + 1e-9)), 1.0).astype(np.int64)
+    return found
+
+
 def followed_edges_and_links(
     tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes
 ) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -138,9 +149,9 @@ def _links(network: NetworkArrays, protocol: Protocol) -> PacketLinks:
     unmarked = np.full(n, int(protocol.mark_packets * protocol.packet_bytes), np.int64)
     if not protocol.host_marks:
         unmarked[network.route[network.route_ptr[:-1][np.diff(network.route_ptr) > 0]]] = FOREVER
-    # 1e12 / bandwidth is a whole number up to rounding where it should be one
-    byte = np.maximum(np.floor(PICOSECONDS / network.bandwidth * (1.0 + 1e-9)), 1.0).astype(np.int64)
-    return PacketLinks(byte, latency, unmarked, *(np.zeros(n, np.int64) for _ in range(6)))
+    return PacketLinks(
+        byte_picoseconds(network.bandwidth), latency, unmarked, *(np.zeros(n, np.int64) for _ in range(6))
+    )
 
 
 def _reserve(

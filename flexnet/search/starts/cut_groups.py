@@ -73,10 +73,11 @@ def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterato
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)
     everywhere = dict.fromkeys(far[n] ** (i / (HOPS - 1)) for i in range(HOPS))
     whole = [terms.tables(per_byte, reduce=reduce) for reduce in (1.0, OVERLAPPED)]
+    within = {size: [_within(terms, op, size) for op in range(n_op)] for size in sizes}
     models = list(product((None, *everywhere), sizes, sizes, whole))
     for hops, n_rest, n_branch, every in models[:: -(-len(models) * n_op // MOST_SOLVED)]:
         size_of = [n_branch if op in branch_of else n_rest for op in range(n_op)]
-        kept = [_within(terms, op, size) for op, size in enumerate(size_of)]
+        kept = [within[size][op] for op, size in enumerate(size_of)]
         tables = _cut(every, kept, [hops or far[size] for size in size_of])
         rows = [int(fitting[i]) for fitting, i in zip(kept, solve(tables).choices, strict=True)]
         yield _laid(space, base, terms, rows, branch_of, n_branch, n_rest)
