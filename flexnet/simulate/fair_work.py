@@ -57,6 +57,8 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
             following=_numbers(room.flow),
             item=_ints(room.flow),
             delay=np.zeros(room.flow),
+            opened=np.zeros(room.flow),
+            again=np.zeros(room.flow),
         ),
         links=make_links(n_link, watch=watch),
         stop=STOP,
@@ -134,6 +136,10 @@ def make_links(n_link: int, *, watch: bool = False) -> Links:
         by_share=_heap(n_link),
         seen=_ints(n_link),
         stamp=_ints(1),
+        drained=np.zeros(n_link),
+        late=np.zeros(n_link),
+        overdue=np.zeros(n_link),
+        any_late=np.zeros(1, np.bool_),
     )
 
 

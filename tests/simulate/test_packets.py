@@ -117,6 +117,24 @@ def test_timers_go_off_where_windows_wait_too_long():
     assert patient.timeouts == 0
 
 
+@pytest.mark.parametrize(
+    ("gbps", "flows", "packets", "dearer"),
+    [(10, 20, 224, True), (10, 30, 117, True), (25, 50, 400, True), (10, 14, 560, False), (10, 40, 90, False)],
+)
+def test_prices_know_what_timers_cost(gbps, flows, packets, dearer):
+    """Windows that wait more than 10 ms are sent twice; not known to prices, that made up to a third of a transfer."""
+    network = network_arrays(ring(3))
+    network = network._replace(bandwidth=np.full_like(network.bandwidth, gbps / 8 * 1e9))
+    graph = after_start(3, [(NOMINAL_COMM, 1, packets * 8936) for _ in range(flows)]).arrays()
+    patient = PACKET._replace(first_patience=10.0, least_patience=10.0)
+    needed, taken = FollowedPackets(patient).seconds(graph, network), FollowedPackets().seconds(graph, network)
+    assert (taken > 1.1 * needed) == dearer
+    for protocol, packet_by_packet in ((patient, needed), (PACKET, taken)):
+        for window in (0.0, 1e-4):
+            price = FairLinks(window, protocol=protocol).seconds(graph, network)
+            assert price == pytest.approx(packet_by_packet, rel=0.06 if dearer else 2e-3)
+
+
 def test_the_numbers_of_tasks_and_the_room_there_is_change_nothing():
     graph = after_start(4, [(NOMINAL_COMM, 1, 400_000), (NOMINAL_COMM, 6, 90_000)])
     arrays = network_arrays(ring(4))

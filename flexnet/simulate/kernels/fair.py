@@ -161,6 +161,9 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.flows[:] = 0
     links.crowded[:] = False
     links.head[:] = NONE
+    links.drained[:] = 0.0
+    links.late[:] = -np.inf
+    links.any_late[0] = False
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
 
 

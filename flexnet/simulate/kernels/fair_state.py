@@ -176,6 +176,8 @@ class Flows(NamedTuple):
         Event of its arrival.
     delay : float64 (n_flow,)
         Seconds from its last byte's leaving to its arrival.
+    opened, again : float64 (n_flow,)
+        When it started, and the bytes it sends twice if news is late (`flexnet.simulate.kernels.timers`).
     """
 
     n: Ints
@@ -183,6 +185,8 @@ class Flows(NamedTuple):
     following: Numbers
     item: Ints
     delay: Floats
+    opened: Floats
+    again: Floats
 
 
 @struct
@@ -213,6 +217,11 @@ class Links(NamedTuple):
         Scratch: links by what is left of them for every flow.
     seen, stamp : int64 (n_link,), (1,)
         Scratch: links that are touched have the present stamp.
+    drained, late, overdue : float64 (n_link,)
+        When the first windows that wait for a link are through; when one began to wait too long for it last, and
+        which share of flows' timers then goes off.
+    any_late : bool (1,)
+        Whether it has anywhere.
     """
 
     bytes: Floats
@@ -231,6 +240,10 @@ class Links(NamedTuple):
     by_share: Heap
     seen: Ints
     stamp: Ints
+    drained: Floats
+    late: Floats
+    overdue: Floats
+    any_late: npt.NDArray[np.bool_]
 
 
 @struct

@@ -6,6 +6,7 @@ from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
+from flexnet.simulate.kernels.timers import expect_news, news_is_late
 from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
 
 __all__ = [
@@ -134,6 +135,9 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
         + (classes.hops[c] - 1) * protocol.packet_bytes / narrowest
         + protocol.round_trips * classes.extra_latency[c]
     )
+    flows.again[f] = 0.0
+    if protocol.by_window and classes.path[c] >= 0:
+        flows.last_byte[f] += expect_news(network, protocol, classes, flows, links, c, f, size, now)
     flows.following[f] = classes.head[c]
     classes.head[c] = f
     classes.next_end[c] = min(classes.next_end[c], flows.last_byte[f])
@@ -158,6 +162,8 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
     soonest = np.inf
     while f != NONE:
         after = flows.following[f]
+        if flows.last_byte[f] <= target:
+            flows.last_byte[f] += news_is_late(classes, flows, links, c, f)
         if flows.last_byte[f] <= target:
             at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
             push(heap, at + flows.delay[f], flows.item[f])
