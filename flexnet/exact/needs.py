@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.detours import Detour, find_detours
 from flexnet.exact.small_reduces import ring_bytes
 from flexnet.plan.problem import Problem
 
@@ -84,6 +85,8 @@ class Needs:
         Bytes a server sends, and all servers, to all-reduce those weights that one group holds.
     edges : dict of EdgeNeeds
         By producer and consumer.
+    detours : list of Detour
+        Who waits for whom beside that.
     """
 
     parts: tuple[Floats, ...]
@@ -97,6 +100,7 @@ class Needs:
     once: tuple[Floats, ...]
     once_total: tuple[Floats, ...]
     edges: dict[tuple[int, int], EdgeNeeds]
+    detours: list[Detour]
 
 
 def least_needs(
@@ -154,12 +158,12 @@ def least_needs(
             receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
             known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered, needs.read)
         edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
+    detours = find_detours(problem, {ends for ends, needs in edges.items() if not needs.read})
     of_parts, forward, backward, forward_work, backward_work, inside, reduced, of_all, once, all_once = map(
         tuple, values
     )
-    return Needs(
-        of_parts, forward, backward, forward_work, backward_work, inside, reduced, of_all, once, all_once, edges
-    )
+    sums = inside, reduced, of_all, once, all_once
+    return Needs(of_parts, forward, backward, forward_work, backward_work, *sums, edges, detours)
 
 
 def _distinct(problem: Problem, op: int) -> Ints:

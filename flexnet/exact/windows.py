@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.exact.detours import Detour
 from flexnet.exact.needs import EdgeNeeds, Needs
 
 __all__ = ["OF_EDGE", "OF_OP", "Term", "Windows", "make_windows"]
@@ -86,7 +87,7 @@ class _Chains:
     start: Floats  # without the pass itself
     end: Floats  # with it
     next: list[int]  # the pass before (or after), -1 where the chain ends there, -2 where an all-reduce follows
-    edge: list[int]
+    edge: list[int]  # to it, or from the number of edges on, a detour
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +113,7 @@ class Windows:
         ``leads[x, y]``: x leads y, or is y; ``feeds[x, y]``: x feeds y, or is y.
     covered, read : tuple of bool
         Of every edge.
+    detours : tuple of Detour
     """
 
     n_op: int
@@ -123,6 +125,7 @@ class Windows:
     feeds: Bools
     covered: tuple[bool, ...]
     read: tuple[bool, ...]
+    detours: tuple[Detour, ...]
 
     def needs(self, choices: Sequence[int]) -> Floats:
         """What a selection needs: seconds of operators, then of edges, as in `Term.coefficients`."""
@@ -182,6 +185,10 @@ class Windows:
                 arcs[v].append((u, e, of_edge[e, RECEIVE]))
             if self.covered[e]:
                 arcs[n + u].append((n + v, e, of_edge[e, SEND]))
+        for d, detour in enumerate(self.detours, len(self.ends)):
+            received = sum(of_edge[self.ends.index(edge), RECEIVE] for edge in detour.edges)
+            between = sum(of_op[x, FORWARD] for x in detour.middle)
+            arcs[detour.last].append((detour.first, d, between + received))
         for v in range(n):
             arcs[n + v].append((v, -1, 0.0))
         _chain(chains, [*range(n), *range(2 * n - 1, n - 1, -1)], arcs, of_op)
@@ -196,6 +203,9 @@ class Windows:
                 arcs[n + v].append((n + u, e, of_edge[e, RECEIVE]))
             if self.covered[e]:
                 arcs[u].append((v, e, of_edge[e, SEND]))
+        for d, detour in enumerate(self.detours, len(self.ends)):
+            between = sum(of_op[x, BACKWARD] for x in detour.middle)  # whose part in between may be served first
+            arcs[n + detour.last].append((n + detour.first, d, between))
         for v in range(n):
             arcs[v].append((n + v, -1, 0.0))
             chains.start[n + v] = of_op[v, LAST_REDUCE]
@@ -284,7 +294,11 @@ class Windows:
             return
         while x >= 0:
             op[x % self.n_op, FORWARD if x < self.n_op else BACKWARD] += 1.0
-            if head.edge[x] >= 0:
+            if head.edge[x] >= len(self.ends):
+                detour = self.detours[head.edge[x] - len(self.ends)]
+                op[list(detour.middle), FORWARD] += 1.0
+                edge[[self.ends.index(ends) for ends in detour.edges], RECEIVE] += 1.0
+            elif head.edge[x] >= 0:
                 edge[head.edge[x], RECEIVE if x < self.n_op else SEND] += 1.0
             x = head.next[x]
 
@@ -300,7 +314,9 @@ class Windows:
                 op[x % self.n_op, LAST_REDUCE] += 1.0
             if tail.next[x] < 0:
                 return
-            if tail.edge[x] >= 0:
+            if tail.edge[x] >= len(self.ends):
+                op[list(self.detours[tail.edge[x] - len(self.ends)].middle), BACKWARD] += 1.0
+            elif tail.edge[x] >= 0:
                 edge[tail.edge[x], SEND if x < self.n_op else RECEIVE] += 1.0
             x = tail.next[x]
 
@@ -357,6 +373,9 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: in
         arriving[v].append((u, whole, some))
         leaving[u].append((v, whole, some))
     for v in range(n):  # columns: what leads v, or feeds it
+        for detour in needs.detours:
+            if detour.last == v:
+                leads[:, v] |= leads[:, detour.first]
         for u, whole, some in arriving[v]:
             if some:
                 leads[:, v] |= leads[:, u]
@@ -365,12 +384,15 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: in
     for u in range(n - 1, -1, -1):
         leads[:, n + u] |= leads[:, u]
         feeds[:, n + u] |= feeds[:, u]
+        for detour in needs.detours:
+            if detour.first == u:
+                feeds[:, n + u] |= feeds[:, n + detour.last]
         for v, whole, some in leaving[u]:
             if some:
                 feeds[:, n + u] |= feeds[:, n + v]
             if whole:
                 leads[:, n + u] |= leads[:, n + v]
-    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered, read)
+    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered, read, tuple(needs.detours))
 
 
 def _edge_tables(

@@ -207,7 +207,8 @@ def _seen(op: Operator, i: int, tensor: Tensor, semantics: Semantics) -> tuple[t
         if window != Window():
             wide, rest = divmod(size, source.tensor.dims[k])  # elements that the input sees as one, as rows of images
             axis = axis if rest == 0 else -1
-            window = Window(*(wide * n for n in window)) if rest == 0 else Window()
+            stride, reached, padding = (wide * n for n in window[:3])
+            window = Window(stride, reached, padding, window.joined) if rest == 0 else Window()
         splits.append(axis)
         reaches.append(window)
     return tuple(splits), tuple(reaches)

@@ -62,10 +62,11 @@ class Settings:
     start : str
         ``all``, or a name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism alone, ``dp`` for what
         dynamic programming finds, ``groups`` for groups of operators on groups of servers, ``cut-groups`` for these
-        with the best cuts of additive models, ``heavy`` for heavy operators cut in other ways, ``stages`` for
-        consecutive operators on servers of their own, ``layers`` for layers dealt out or cut where data parallelism
-        does not fit into memory, each beside data parallelism.  The original's method takes ``all`` for ``data``,
-        models of 400 operators in layers take it for ``data`` and ``layers``, and small plans leave ``heavy`` out.
+        with the best cuts of additive models, ``split-joins`` for what joins towers cut along the axis they are joined
+        along, ``heavy`` for heavy operators cut in other ways, ``stages`` for consecutive operators on servers of their
+        own, ``layers`` for layers dealt out or cut where data parallelism does not fit into memory, each beside data
+        parallelism.  The original's method takes ``all`` for ``data``, models of 400 operators in layers take it for
+        ``data`` and ``layers``, and small plans leave ``heavy`` out.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     protocol : str

@@ -429,6 +429,12 @@ def input_box(op, number, dims, degrees, at, sharded):
             steps = (degrees[1], at[1]) if number == 0 else (1, 0)
             return part_box(dims, (1, steps[0], degrees[2]), (0, steps[1], at[2]))
         degrees, at = degrees[: op.rank], at[: op.rank]
+        if op.kind == OpType.CONCAT and op.rank < 4:  # elements of the output, less those of the inputs before
+            box = part_box(op.outputs[0].dims, degrees, at)
+            k = op.rank - 1 - op.attrs["axis"]
+            before = sum(source.tensor.dims[k] for source in op.inputs[:number])
+            box[k] = (max(box[k][0] - before, 0), min(box[k][1] - before, dims[k] - 1))
+            return box
     if len(dims) != len(degrees):  # only the batch is cut
         degrees, at = (*[1] * (len(dims) - 1), degrees[-1]), (*[0] * (len(dims) - 1), at[-1])
     return part_box(dims, degrees, at)

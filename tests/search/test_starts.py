@@ -7,7 +7,7 @@ from command_lines import SEARCH, errors_of, run_json
 from flexnet.commands.cli import run
 
 
-@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "cut-groups", "heavy", "stages"])
+@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "cut-groups", "split-joins", "heavy", "stages"])
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--method", method, "--start", start, "--search-budget", "20", "-o", str(tmp_path / "a")]
@@ -88,6 +88,34 @@ def test_branches_are_cut_within_sets_of_their_own() -> None:
     assert {4, 8} <= set(widths)
     degrees = {problem.candidates[1][one.choice[1]].degrees for one in found}  # type: ignore[union-attr]
     assert any(cut[0] > 1 or len(cut) > 2 for cut in degrees), "weights are cut too"
+
+
+def test_joins_lie_with_their_towers() -> None:
+    """Of two towers and what joins them; where each slice is on the servers of its tower, sums alone move."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.plan.task_graph_builder import build
+    from flexnet.plan.task_kinds import NOMINAL_COMM
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.split_joins import SplitJoins
+
+    b = GraphBuilder("towers", 2048)
+    towers = [b.dense(b.dense(b.input(4096), 4096), 4096) for _ in range(2)]
+    b.dense(b.dense(b.concat(towers, axis=1), 1024), 64)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4, link_bandwidth=2e9), CORRECTED)
+    family = family_of("fattree")
+    found = SplitJoins().points(make_space(problem, strided=True), family, None, np.random.default_rng(0)).strategies
+    joins = [problem.candidates[4][one.choice[4]].degrees for one in found]  # type: ignore[union-attr]
+    assert {cut[0] for cut in joins} == {2, 4} and {cut[1] for cut in joins if cut[0] == 2} == {1, 2}
+    moved = []
+    for one, cut in zip(found, joins, strict=True):
+        tasks = build(problem, one)  # type: ignore[arg-type]
+        moved.append(int(tasks.bytes[tasks.kind == NOMINAL_COMM].sum()) if cut == (2, 2) else 0)
+    assert min(n for n in moved if n) == 2 * 2048 * 1024 * 4, "half of the sums of every sample, there and back"
+    assert len({(one.choice.tobytes(), one.devices.tobytes()) for one in found}) == len(found)  # type: ignore[union-attr]
 
 
 def test_what_cannot_be_cut_into_few_parts_is_cut_into_more() -> None:
@@ -198,7 +226,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], "it must be all, data, dp, groups, cut-groups, heavy, stages or layers"),
+        (["--start", "best"], "it must be all, data, dp, groups, cut-groups, split-joins, heavy, stages or layers"),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )

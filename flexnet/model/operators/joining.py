@@ -1,17 +1,25 @@
 """Operators that join tensors or take them apart, and compute nothing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, whole_number
-from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, elements, image_axes, tensor_bytes
+from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, Window, elements, image_axes, tensor_bytes
 
 __all__ = ["Concat", "Split", "Stack", "Unstack"]
 
+MOST_JOINED = 2  # dimensions beside the batch of what may be cut along the axis it is joined along
+
 
 class Concat(CopyingKind):
-    """Tensors joined along an axis, which is counted with the batch as 0."""
+    """Tensors joined along an axis, which is counted with the batch as 0.
+
+    It may be cut along that axis too, but for the batch and channels of images: a part then reads nothing of inputs
+    that lie in other parts, so what joins towers lies with them, and a matrix behind it that is cut along its inputs
+    moves sums alone.
+    """
 
     number = OpType.CONCAT
     name = "Concat"
@@ -35,9 +43,25 @@ class Concat(CopyingKind):
         return Passes(len(op.inputs), len(op.inputs))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
-        """All but the one along which tensors are joined."""
+        """All, but of the batch or of images not the one along which tensors are joined."""
         joined = op.rank - 1 - op.attrs["axis"]
-        return {k: axis for k, axis in image_axes(op).items() if k != joined}
+        return {k: axis for k, axis in image_axes(op).items() if k != joined or k < op.rank - 1 <= MOST_JOINED}
+
+    def reach(self, op: Operator, i: int) -> tuple[Window, ...]:
+        """Along the axis an input begins where those before it end."""
+        joined = op.rank - 1 - op.attrs["axis"]
+        if joined not in self.axes(op):
+            return super().reach(op, i)
+        before = sum(source.tensor.dims[joined] for source in op.inputs[:i])
+        return tuple(Window(padding=before, joined=True) if k == joined else Window() for k in range(op.rank))
+
+    def part(self, op: Operator, degrees: tuple[int, ...]) -> Operator:
+        """As if it read an equal share of every input, which is as much as the pieces of those it does read."""
+        joined = op.rank - 1 - op.attrs["axis"]
+        widest = min(source.tensor.dims[joined] for source in op.inputs)
+        part = super().part(op, tuple(min(n, widest) if k == joined else n for k, n in enumerate(degrees)))
+        (output,) = super().part(op, degrees).outputs
+        return replace(part, outputs=(output,))
 
 
 class Split(CopyingKind):

@@ -52,11 +52,15 @@ class Axis(Enum):
 
 
 class Window(NamedTuple):
-    """What element ``e`` of an output reads along a dimension: ``size`` elements from ``e stride - padding`` on."""
+    """What element ``e`` of an output reads along a dimension: ``size`` elements from ``e stride - padding`` on.
+
+    ``joined`` if the input is one of several along this dimension of the output: others read elements it does not have.
+    """
 
     stride: int = 1
     size: int = 1
     padding: int = 0
+    joined: bool = False
 
 
 class Arithmetic(Enum):

@@ -21,6 +21,7 @@ STARTS: "Registry[type[Start]]" = Registry(
         "dp": "flexnet.search.starts.dynamic_programming:DynamicProgramming",
         "groups": "flexnet.search.starts.groups:Groups",
         "cut-groups": "flexnet.search.starts.cut_groups:CutGroups",
+        "split-joins": "flexnet.search.starts.split_joins:SplitJoins",
         "heavy": "flexnet.search.starts.heavy:Heavy",
         "stages": "flexnet.search.starts.stages:Stages",
         "layers": "flexnet.search.starts.layers:Layers",
