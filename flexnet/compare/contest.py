@@ -8,7 +8,7 @@ from flexnet.compare.measure import Measured
 from flexnet.prices.fabrics import Interfaces
 from flexnet.units import s_to_ms
 
-__all__ = ["COLUMNS", "Contest", "Standing"]
+__all__ = ["COLUMNS", "TOLD_RATIO", "Contest", "Standing"]
 
 COLUMNS = {
     "network": "network",

@@ -22,8 +22,10 @@ from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.state import Info, State
 from flexnet.simulate.fabric import Fabric, unrouted
+from flexnet.simulate.protocol import PACKET, PROTOCOLS
 from flexnet.simulate.replay import replay, replays
 from flexnet.simulate.replay_report import Replay
+from flexnet.simulate.short_cuts import short_cuts
 from flexnet.units import s_to_ms
 
 __all__ = ["Measured", "measure"]
@@ -49,6 +51,8 @@ class Measured:
         Iteration time of the start there.
     hops : int64 (n_pair,)
         Links between two different servers, of all ordered pairs.
+    all_rounds : float
+        Time with every round of every all-reduce over the time: above 1 where FlexNetPacket cuts small ones short.
     """
 
     found: Found
@@ -57,6 +61,7 @@ class Measured:
     bandwidth_tax: float
     start_seconds: float
     hops: npt.NDArray[np.int64]
+    all_rounds: float = 1.0
 
     @property
     def exposed(self) -> float:
@@ -137,9 +142,12 @@ def measure(
         raise GivenUp
     if spread_over is None:
         network = found.plan.network
-        once = replay(found.plan.task_graph(), network)
-        hops = _routed_hops(network)
-        return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops)
+        graph = found.plan.task_graph()
+        once = replay(graph, network)
+        hops, longer = _routed_hops(network), 1.0
+        if PROTOCOLS[settings.protocol].small_packet_bytes and short_cuts(graph):
+            longer = replay(graph, network, protocol=PACKET._replace(small_packet_bytes=0.0)).seconds / once.seconds
+        return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
     cluster = problem.cluster
     topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
     fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)

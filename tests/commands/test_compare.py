@@ -63,6 +63,16 @@ def test_the_same_money_for_every_network(capsys, tmp_path) -> None:
     assert run["best_ms"] == pytest.approx(found["topoopt"]["iteration_ms"], rel=1e-12)
 
 
+def test_what_small_all_reduces_hide_is_told(capsys) -> None:
+    """Matrices of 102 kB over eight servers, which FlexNetPacket reduces in one round in place of 14."""
+    layers = "-".join(["160"] * 21)
+    words = ["dlrm", "--arch-mlp-bot", "160-160", "--arch-mlp-top", layers, "--arch-sparse-feature-size", "160"]
+    words += ["--arch-embedding-size", "100", "--batch-size", "1024", "--nsimnode", "8", "--search-budget", "0"]
+    status, out, err = compare(capsys, *words, "--topology", "topoopt,fattree", "--interface-bandwidth", "40")
+    assert (status, err) == (0, "")
+    assert "times as long with all rounds of small all-reduces" in out
+
+
 def test_a_drawing_among_others(capsys, tmp_path) -> None:
     drawing = tmp_path / "ring.graphml"
     graph = nx.cycle_graph(4)
