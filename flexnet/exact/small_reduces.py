@@ -11,18 +11,22 @@ import numpy.typing as npt
 from flexnet.network.family import TopologyFamily
 from flexnet.network.tours import MOST_TOURS
 
-__all__ = ["most_rings", "ring_bytes"]
+__all__ = ["most_rings", "ring_bytes", "rings_over"]
 
 Floats = npt.NDArray[np.float64]
 
 
 def most_rings(family: TopologyFamily, n_server: int) -> int:
-    """Rings that one all-reduce is divided over at most on a network of a family.
+    """Rings that one all-reduce is divided over at most on a network of a family."""
+    return rings_over(family.interfaces(n_server))
+
+
+def rings_over(interfaces: int) -> int:
+    """Rings that one all-reduce is divided over at most where a server has so many interfaces.
 
     Edge-disjoint cycles, each both ways, are no more than interfaces, and tours along routes `MOST_TOURS`; changes of a
     network may join both.  Where servers have one interface, to a switch, there is one ring.
     """
-    interfaces = family.interfaces(n_server)
     return max(2 * interfaces, MOST_TOURS) if interfaces > 1 else 1
 
 

@@ -24,6 +24,7 @@ from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.kary import kary_fat_tree
 from flexnet.published.case import Case, LeftOut, attempt
 from flexnet.simulate.fabric import Fabric, unrouted
+from flexnet.simulate.packets import PICOSECONDS, byte_picoseconds
 from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.replay import replays
 from flexnet.taskgraph_file.contents import TaskGraphFile
@@ -167,7 +168,8 @@ def _fabric(run: Run, file: TaskGraphFile) -> Fabric:
     asked = file.link_bytes_per_ms * 1e3 if run.gbps is None else gbps_to_bytes_per_s(run.gbps)
     if not asked > 0:
         raise FlexNetError(f"{file.source} has link bandwidth {asked:g}; expected is a number above 0")
-    bandwidth = 1e12 / max(np.floor(1e12 / asked), 1.0)  # its bytes take whole picoseconds (section 3.5)
+    (picoseconds,) = byte_picoseconds(np.array([asked]))  # whole ones (section 3.5)
+    bandwidth = PICOSECONDS / picoseconds
     if run.kind in ("flat", "plans"):
         network = to_network(file, bandwidth, LATENCY)
         return Fabric(network, to_paths(file, network))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
@@ -163,7 +164,8 @@ class Pricer:
         members = np.diff(tasks.group_ptr)
         place = tasks.place[reduces]
         sent = np.zeros(len(members))
-        sent[place] = tasks.bytes[reduces] * 2.0 * (1.0 - 1.0 / np.maximum(members[place], 1))
+        small = self.protocol.small_packet_bytes if self.problem.semantics.fair_links else 0.0
+        sent[place] = ring_bytes(tasks.bytes[reduces], members[place], small, rings_over(degree))
         ringed = np.bincount(tasks.group, weights=np.repeat(sent, members), minlength=n)
         source, target = np.divmod(tasks.place[pairs], n)
         most = max(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_models import mlp, own_keys, problem_of, random_configs, random_problem, tower
 
+from flexnet.cost.roofline import roofline_table
 from flexnet.errors import FlexNetError
 from flexnet.exact.bound import lower_bound
 from flexnet.model.builder import GraphBuilder
@@ -47,6 +48,7 @@ from flexnet.search.rounds import (
 )
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
+from flexnet.simulate.protocol import PROTOCOLS
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
 
@@ -490,6 +492,25 @@ def test_no_network_is_faster_than_the_floor(seed):
             network = networks.built(rng, demand)[0]
         exact = pricer.exact(strategy, networks.changed(rng, network, demand), None).seconds
         assert floor <= exact * (1 + 1e-7)  # files have times in float32
+
+
+def test_the_floor_allows_for_all_reduces_that_are_cut_short():
+    """102 kB over eight servers go round once in place of 14 times, unless the protocol is another one."""
+    b = GraphBuilder("small", 64)
+    x = b.input(160)
+    for _ in range(3):
+        x = b.dense(x, 160, bias=False)
+    graph = b.build()
+    table = roofline_table(graph, "a100", n_server=8)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=1e8, degree=2), CORRECTED)
+    ready = prepare(problem, Settings("fattree", 1, start="data"))
+    strategy, network = ready.state.current.strategy, ready.state.network
+    floors = []
+    for protocol in (PROTOCOLS["flexnetpacket"], PROTOCOLS["dctcp"]):
+        pricer = Pricer(problem, every_exact=True, protocol=protocol)
+        floors.append(pricer.floor(strategy, 1))
+        assert floors[-1] <= pricer.price(ready.rng, strategy, network).seconds
+    assert floors[1] > 10 * floors[0]
 
 
 def test_what_changes_nothing_is_not_priced(monkeypatch):
