@@ -56,12 +56,25 @@ class Concat(CopyingKind):
         return tuple(Window(padding=before, joined=True) if k == joined else Window() for k in range(op.rank))
 
     def part(self, op: Operator, degrees: tuple[int, ...]) -> Operator:
-        """As if it read an equal share of every input, which is as much as the pieces of those it does read."""
+        """As if it read an equal share of every input, of small ones maybe nothing: as much as the pieces it does read.
+
+        >>> from flexnet.model.builder import GraphBuilder
+        >>> b = GraphBuilder("m", batch_size=8)
+        >>> y = b.concat([b.input(n) for n in (1, 5, 2)], axis=1)
+        >>> part = Concat().part(b.build().operators[0], (2, 1))
+        >>> [source.tensor.dims for source in part.inputs], part.outputs[0].dims
+        ([(3, 8), (1, 8)], (4, 8))
+        """
+        part = super().part(op, degrees)
         joined = op.rank - 1 - op.attrs["axis"]
-        widest = min(source.tensor.dims[joined] for source in op.inputs)
-        part = super().part(op, tuple(min(n, widest) if k == joined else n for k, n in enumerate(degrees)))
-        (output,) = super().part(op, degrees).outputs
-        return replace(part, outputs=(output,))
+        inputs, before, n = [], 0, degrees[joined]
+        for source, whole in zip(part.inputs, op.inputs, strict=True):
+            sizes = list(source.tensor.dims)
+            sizes[joined] = (before + whole.tensor.dims[joined]) // n - before // n
+            before += whole.tensor.dims[joined]
+            if sizes[joined]:
+                inputs.append(replace(source, tensor=Tensor(tuple(sizes), source.tensor.dtype)))
+        return replace(part, inputs=tuple(inputs))
 
 
 class Split(CopyingKind):
