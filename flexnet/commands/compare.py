@@ -111,17 +111,19 @@ def _standing_of(one: Contender, measured: "list[Measured]", request: CompareReq
     from flexnet.compare.contest import TOLD_RATIO, Standing
 
     name, n_draw = one.fabric.name, request.draws_of(one)
-    stopped = f"stopped after {len(measured)} of {n_draw} searches" if len(measured) < n_draw else ""
+    remarks = [one.remark] if one.remark else []
+    if len(measured) < n_draw:
+        remarks.append(f"stopped after {len(measured)} of {n_draw} searches")
     if not measured:
-        remark = "; ".join(filter(None, (one.remark, stopped)))
-        return Standing(name, one.interfaces, (), one.dollars, one.watts, remark)
+        return Standing(name, one.interfaces, (), one.dollars, one.watts, "; ".join(remarks))
     median = sorted(range(len(measured)), key=lambda i: measured[i].seconds)[len(measured) // 2]
-    longer, short = measured[median].all_rounds, ""
+    longer = measured[median].all_rounds
     if longer > TOLD_RATIO:
-        short = f"{longer:.2f} times as long with all rounds of small all-reduces, which FlexNetPacket cuts short"
-    remark = "; ".join(filter(None, (one.remark, stopped, short)))
+        remarks.append(
+            f"{longer:.2f} times as long with all rounds of small all-reduces, which FlexNetPacket cuts short"
+        )
     arguments = one.words(request.words, request.seed + median)
-    return Standing(name, one.interfaces, tuple(measured), one.dollars, one.watts, remark, arguments)
+    return Standing(name, one.interfaces, tuple(measured), one.dollars, one.watts, "; ".join(remarks), arguments)
 
 
 def _bills(request: CompareRequest, contenders: list[Contender | tuple[str, str]]) -> "dict[str, Bill]":

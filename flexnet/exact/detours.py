@@ -5,41 +5,46 @@ other parts.  Whoever reads all of that axis, or a sum over it, waits for every 
 join that reads the input, and for some part of each operator in between.
 """
 
+from collections import deque
 from collections.abc import Container
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
 
 __all__ = ["Detour", "find_detours"]
 
-MOST = 1000
 
+class Detour(NamedTuple):
+    """Operators that wait for each other though parts in between do not.
 
-@dataclass(frozen=True, slots=True)
-class Detour:
-    """Forward every part of ``last`` waits for some part of ``first``; backward every part of it is waited for by some.
-
-    In between runs one part of each of ``middle``, one after the other.
+    Forward every part of ``last`` waits for some part of ``first``; backward, for every part of ``last`` some part of
+    ``first`` waits.  In between runs one part of each of ``middle``, one after the other; what these receive may come
+    before or after.
 
     Parameters
     ----------
     first, last : int
         Operators.
     middle : tuple of int
-        Operators.
-    edges : tuple of (int, int)
-        From the first of ``middle`` on to ``last``: producers and consumers.
+        Operators, from the join on.
     """
 
     first: int
     last: int
     middle: tuple[int, ...]
-    edges: tuple[tuple[int, int], ...]
+
+
+class _Way(NamedTuple):
+    """An operator of which some parts wait for a tower: those in some pieces of this dimension of its output."""
+
+    op: int
+    dim: int
+    middle: tuple[int, ...]
 
 
 def find_detours(problem: Problem, unread: Container[tuple[int, int]]) -> list[Detour]:
-    """Detours past the edges of which some part of the consumer may read nothing.
+    """The shortest detours past edges of which some part of the consumer may read nothing, one for each pair of ends.
 
     Parameters
     ----------
@@ -52,25 +57,37 @@ def find_detours(problem: Problem, unread: Container[tuple[int, int]]) -> list[D
     leaving: dict[int, list[int]] = {}
     for e, (u, _) in enumerate(ends):
         leaving.setdefault(u, []).append(e)
-    found: dict[Detour, None] = {}
+    found: dict[tuple[int, int], Detour] = {}
+
+    def add(first: int, last: int, middle: tuple[int, ...]) -> None:
+        found.setdefault((first, last), Detour(first, last, middle))
+
     for op in problem.graph.operators:
         for i, source in enumerate(op.inputs):
             along = [k for k, window in enumerate(kind_of(op).reach(op, i)) if window.joined]
             if source.op is None or (source.op, op.index) not in unread or len(along) != 1:
                 continue
-            ways: list[tuple[int, int, tuple[int, ...], tuple[tuple[int, int], ...]]]
-            ways = [(op.index, along[0], (op.index,), ())]
-            while ways and len(found) < MOST:
-                x, dim, middle, edges = ways.pop()
-                for e in leaving.get(x, []):
-                    w, axis = ends[e][1], int(arrays.edge_split[e, dim])
-                    reader, so_far = problem.graph.operators[w], (*edges, ends[e])
+            ways, seen = deque([_Way(op.index, along[0], (op.index,))]), {(op.index, along[0])}
+            while ways:
+                way = ways.popleft()
+                for e in leaving.get(way.op, []):
+                    reader, axis = problem.graph.operators[ends[e][1]], int(arrays.edge_split[e, way.dim])
+                    if ends[e] in unread:
+                        continue
                     if axis < 0:
-                        found[Detour(source.op, w, middle, so_far)] = None
+                        add(source.op, reader.index, way.middle)
                     elif axis == reader.rank:
-                        for later in leaving.get(w, []):
+                        for later in leaving.get(reader.index, []):
                             if ends[later] not in unread:
-                                found[Detour(source.op, ends[later][1], (*middle, w), (*so_far, ends[later]))] = None
-                    elif len(reader.outputs) == 1 and arrays.edge_extent[e, dim] == reader.outputs[0].dims[axis]:
-                        ways.append((w, axis, (*middle, w), so_far))
-    return list(found)
+                                add(source.op, ends[later][1], (*way.middle, reader.index))
+                    elif _reads_all(problem, e, way.dim, axis) and (reader.index, axis) not in seen:
+                        seen.add((reader.index, axis))
+                        ways.append(_Way(reader.index, axis, (*way.middle, reader.index)))
+    return list(found.values())
+
+
+def _reads_all(problem: Problem, edge: int, dim: int, axis: int) -> bool:
+    """Whether the parts of a consumer together read all of a dimension, which they cut along ``axis``."""
+    arrays, reader = problem.arrays, problem.graph.operators[int(problem.arrays.edge_dst[edge])]
+    whole = arrays.edge_extent[edge, dim] == reader.outputs[0].dims[axis]
+    return len(reader.outputs) == 1 and bool(whole and arrays.edge_stride[edge, dim] <= arrays.edge_window[edge, dim])

@@ -7,7 +7,9 @@ except that an unread part of a producer waits for no gradient, and nothing forw
 A head of x is a chain of passes, each leading the next, up to x: no part of x ends before the parts of the chain have
 run one after the other, and each has received what it needs from other servers.  A tail of x is a chain of passes,
 each fed by the one before, down from x: whichever part of x ends, some part of each runs after it, for a part's last
-reader is not served before the others; a tail may end with an all-reduce.  So an iteration takes at least
+reader is not served before the others; a tail may end with an all-reduce.  Both may take detours past what joins
+towers (`flexnet.exact.detours`): one part of each operator passed by runs in between, and no bytes count, for that part
+may be served first.  So an iteration takes at least
 
 * a head of a pass, and a tail from there (`path`);
 * a head of a pass a, the compute of all passes that a leads and that feed b, shared out over the servers, and a tail
@@ -186,9 +188,7 @@ class Windows:
             if self.covered[e]:
                 arcs[n + u].append((n + v, e, of_edge[e, SEND]))
         for d, detour in enumerate(self.detours, len(self.ends)):
-            received = sum(of_edge[self.ends.index(edge), RECEIVE] for edge in detour.edges)
-            between = sum(of_op[x, FORWARD] for x in detour.middle)
-            arcs[detour.last].append((detour.first, d, between + received))
+            arcs[detour.last].append((detour.first, d, sum(of_op[x, FORWARD] for x in detour.middle)))
         for v in range(n):
             arcs[n + v].append((v, -1, 0.0))
         _chain(chains, [*range(n), *range(2 * n - 1, n - 1, -1)], arcs, of_op)
@@ -204,8 +204,7 @@ class Windows:
             if self.covered[e]:
                 arcs[u].append((v, e, of_edge[e, SEND]))
         for d, detour in enumerate(self.detours, len(self.ends)):
-            between = sum(of_op[x, BACKWARD] for x in detour.middle)  # whose part in between may be served first
-            arcs[n + detour.last].append((n + detour.first, d, between))
+            arcs[n + detour.last].append((n + detour.first, d, sum(of_op[x, BACKWARD] for x in detour.middle)))
         for v in range(n):
             arcs[v].append((n + v, -1, 0.0))
             chains.start[n + v] = of_op[v, LAST_REDUCE]
@@ -295,9 +294,7 @@ class Windows:
         while x >= 0:
             op[x % self.n_op, FORWARD if x < self.n_op else BACKWARD] += 1.0
             if head.edge[x] >= len(self.ends):
-                detour = self.detours[head.edge[x] - len(self.ends)]
-                op[list(detour.middle), FORWARD] += 1.0
-                edge[[self.ends.index(ends) for ends in detour.edges], RECEIVE] += 1.0
+                op[list(self.detours[head.edge[x] - len(self.ends)].middle), FORWARD] += 1.0
             elif head.edge[x] >= 0:
                 edge[head.edge[x], RECEIVE if x < self.n_op else SEND] += 1.0
             x = head.next[x]

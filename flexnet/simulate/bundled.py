@@ -43,7 +43,7 @@ class BundledLinks(LinkModel):
     """As `flexnet.simulate.fair.FairLinks`, but the transfers that wait for one task end together.
 
     What a task sends to many servers has rates in proportion to its bytes, so that those of the slowest path hold back
-    the others.  Where all send to all, the busiest link carries the same bytes in the same time.
+    the others.  Where all send to all, the busiest link carries the same bytes in the same time.  Timers never go off.
 
     Parameters
     ----------

@@ -137,6 +137,7 @@ def make_links(n_link: int, *, watch: bool = False) -> Links:
         seen=_ints(n_link),
         stamp=_ints(1),
         drained=np.zeros(n_link),
+        busy=np.zeros(n_link),
         late=np.zeros(n_link),
         overdue=np.zeros(n_link),
         any_late=np.zeros(1, np.bool_),

@@ -34,7 +34,7 @@ class Protocol(NamedTuple):
         and, when that has all, it sends everything back (FlexNetPacket's ``-ar ps``).
     by_packet : bool
         Replays follow every packet, if there are not too many (`flexnet.simulate.packets`); the fields below are for
-        that alone.
+        that.  Fair sharing knows ``first_window``, ``least_patience`` and ``tick`` of them.
     first_window : int
         Packets a connection sends at once when it is open.
     slow_start : int

@@ -20,6 +20,7 @@ from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.pricing import Pricer
+from flexnet.simulate.protocol import FLUID
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
 
@@ -44,7 +45,7 @@ def every_strategy(problem: Problem) -> Iterator[tuple[tuple[int, ...], Strategy
 def optimum(problem: Problem, topology: str, rng: np.random.Generator) -> float:
     """The least time of all strategies, each on the network built for it."""
     family = family_of(topology, degree=problem.cluster.degree, semantics=problem.semantics)
-    pricer = Pricer(problem, every_exact=True)
+    pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     rebuild = rebuilder(problem, family) if family.follows_demand else None
     network = fixed_network(problem, family, rng) if rebuild is None else None
     best = np.inf
@@ -91,7 +92,7 @@ def test_no_term_exceeds_any_strategy(seed: int, n_server: int) -> None:
     speed, of = family.server_bandwidth(problem.cluster), int(rng.integers(len(problem.candidates)))
     windows = make_windows(least_needs(problem), n_server, speed, speed, of)
     options = [[tuple(row) for row in option.tolist()] for option in windows.options]
-    pricer = Pricer(problem, every_exact=True)
+    pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     longest: dict[tuple[int, ...], float] = {}
     for choices, strategy in every_strategy(problem):
         here = strategy.devices[of, int(rng.integers((strategy.devices[of] >= 0).sum()))]

@@ -255,6 +255,49 @@ def weights_of(flows, protocol):
     ]
 
 
+class Timers:
+    """What is sent twice as windows of packets wait for more than a sender does; flows that open are told in order."""
+
+    def __init__(self, network, protocol):
+        self.bandwidth, self.protocol = network.bandwidth, protocol
+        self.drained, self.busy = (
+            defaultdict(float),
+            defaultdict(float),
+        )  # until when windows wait for a link, and since
+        self.late = {}  # when one waited too long last, and the largest share too late of that busy time
+
+    def too_late(self, wait):
+        return min(max(wait - self.protocol.least_patience, 0.0) / self.protocol.tick, 1.0)
+
+    def open(self, flow, now):
+        """Put its first window into all queues; send it twice if it waits too long itself."""
+        window = self.protocol.first_window * self.protocol.packet_bytes
+        longest = 0.0
+        for link in flow["links"]:
+            wait = max(self.drained[link] - now, 0.0)
+            if wait == 0.0:
+                self.busy[link] = now
+            elif wait > self.protocol.least_patience:
+                time, share = self.late.get(link, (-1.0, 0.0))
+                known = share if time >= self.busy[link] else 0.0
+                self.late[link] = now, max(known, self.too_late(wait))
+            self.drained[link] = now + wait + min(flow["size"], window) / self.bandwidth[link]
+            longest = max(longest, wait)
+        flow["opened"], flow["again"] = now, 0.0
+        if flow["size"] > window and longest > self.protocol.least_patience:
+            flow["left"] += 1.17 * window * self.too_late(longest)
+        elif flow["size"] > window:
+            flow["again"] = 1.17 * min(flow["size"] - window, window)
+
+    def again(self, flow):
+        """Bytes more at its end, once: of its second window, which waited for all first ones."""
+        late = [self.late[link] for link in flow["links"] if link in self.late]
+        more = flow["again"] * max((share for time, share in late if time >= flow["opened"]), default=0.0)
+        if more > 0.0:
+            flow["again"] = 0.0
+        return more
+
+
 def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     """Iteration time with links shared max-min fairly, rates solved anew at every instant; ends of tasks too.
 
@@ -269,6 +312,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     ends = {}
     now = 0.0
     apart = rings_apart(graph, network)
+    senders = Timers(network, protocol)
 
     def delay(paths, rounds):
         hops = max(len(path) for path in paths)
@@ -309,6 +353,9 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
         for f in [f for f in flows if not f["links"]]:  # within one server: there at once
             flows.remove(f)
             timers.append((now, f["done"]))
+        for f in sorted((f for f in flows if "size" in f and "opened" not in f), key=lambda f: f["done"][1]):
+            if protocol.by_window:
+                senders.open(f, now)
         rates = max_min_rates([f["links"] for f in flows], weights_of(flows, protocol), network.bandwidth)
         times = [time for time, _ in timers] + [now + f["left"] / rates[i] for i, f in enumerate(flows)]
         if not times:
@@ -318,6 +365,9 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
             f["finish"] = now + f["left"] / rates[i]
             f["left"] -= rates[i] * (then - now)
         now = then
+        for f in flows:
+            if f["finish"] <= now * SAME and f.get("again", 0.0) > 0.0 and (more := senders.again(f)) > 0.0:
+                f["left"], f["finish"] = more, np.inf
         timers += [(now + f["delay"], f["done"]) for f in flows if f["finish"] <= now * SAME]
         flows = [f for f in flows if f["finish"] > now * SAME]
         due = [what for time, what in timers if time <= now * SAME]

@@ -118,6 +118,29 @@ def test_joins_lie_with_their_towers() -> None:
     assert len({(one.choice.tobytes(), one.devices.tobytes()) for one in found}) == len(found)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("along_steps", [False, True])
+def test_what_reads_a_join_is_cut_with_it(along_steps: bool) -> None:
+    """Past an activation: a matrix along its inputs behind joined channels, along steps behind joined steps."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.model.graph import OpType
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.split_joins import SplitJoins
+
+    b = GraphBuilder("towers", 64)
+    towers = [b.dense(b.input(16, 256) if along_steps else b.input(256), 256) for _ in range(2)]
+    b.dense(b.unary(OpType.RELU, b.concat(towers, axis=1)), 64)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4, link_bandwidth=2e9), CORRECTED)
+    space, rng = make_space(problem, strided=True), np.random.default_rng(0)
+    found = SplitJoins().points(space, family_of("fattree"), None, rng).strategies
+    cuts = {tuple(problem.candidates[op][one.choice[op]].degrees for op in (2, 3, 4)) for one in found}  # type: ignore[union-attr]
+    wanted = ((1, 2, 2), (1, 2, 2), (1, 2, 2)) if along_steps else ((2, 2), (2, 2), (1, 2, 2))
+    assert wanted in cuts
+
+
 def test_what_cannot_be_cut_into_few_parts_is_cut_into_more() -> None:
     """Cuts that the original would measure of ResNet-50 on 8 servers: of some operators none into few parts."""
     from flexnet import MODELS, Cluster, make_problem, roofline_table

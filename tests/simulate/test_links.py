@@ -166,6 +166,30 @@ def one_transfer(n: int, pairs: list[tuple[int, int]], size: int) -> TaskGraph:
     )
 
 
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_timers_go_off_as_in_the_reference(seed):
+    """Dozens of transfers between a few servers at 10 Gbps, nearly at once or later, of up to three windows."""
+    rng = np.random.default_rng(seed)
+    n, pairs = 4, [(0, 1), (0, 2), (1, 2), (3, 2)]
+    chosen = [pairs[i] for i in rng.integers(len(pairs), size=int(rng.integers(20, 50)))]
+    graph = one_transfer(n, chosen, 1)
+    sizes = rng.choice([20, 99, 130, 240, 300], graph.n_task) * 8936
+    begins = rng.choice([0.0, 0.0, 0.0, 2e-3], graph.n_task) + rng.uniform(0.0, 1e-6, graph.n_task)
+    graph = replace(
+        graph,
+        bytes=np.where(graph.kind == NOMINAL_COMM, sizes, 0),
+        seconds=np.where((graph.kind == FORWARD) & (np.arange(graph.n_task) % 3 == 0), begins, 0.0),
+    )
+    network = star(n, 1.25e9, 1e-6)
+    expected, ends = fair(graph, network, PACKET)
+    simulator = FairLinks(protocol=PACKET)
+    timeline = simulator.timeline(graph.arrays(), network)
+    assert timeline.end.max() == pytest.approx(expected, rel=1e-9)
+    assert timeline.end == pytest.approx([ends[t] for t in range(graph.n_task)], rel=1e-9)
+    assert simulator.seconds(graph.arrays(), network) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("windows", [2, 5])
 def test_flows_that_end_within_a_window_share_their_link_too(windows):
     """Thirty to one server, one starting a little after the other: the link to it is not used twice."""

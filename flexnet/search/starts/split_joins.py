@@ -7,7 +7,7 @@ else receive what all towers put out: 52 ms, where two sets of servers that exch
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from flexnet.search.starts.start import Start, StartPoints
 __all__ = ["SplitJoins"]
 
 MOST = 24  # strategies
-MOST_JOINS = 4  # that are split, those of most elements first
+MOST_JOINS, MOST_TRIED = 4, 32  # that are split, and looked at, those of most elements first
 
 TOGETHER, APART, EVERYWHERE = range(3)  # towers: on all servers of their slice, on some of these each, on some of all
 SAMPLES, CHANNELS, ALL = range(3)  # what follows: on the servers of the join, along samples or channels, or on all
@@ -58,21 +58,32 @@ class _Join:
     axis : int
         Dimension along which it joins them.
     towers : list of list of int
-        For every input, the operators that nothing but that input needs.
-    middles : list of float
-        Where along the axis an input lies, as a share of it.
+        For every input, the operators that it needs and no other input does.
+    begins : list of int
+        Where every input begins along the axis, and where the last one ends.
+    readers : list of (int, int)
+        What is cut with the axis, and along which dimension of a config: readers of it, and readers of those, up to
+        matrices that sum over it.
+    behind : list of int
+        All that needs it.
     """
 
     op: Operator
     axis: int
     towers: list[list[int]]
-    middles: list[float]
+    begins: list[int]
+    readers: list[tuple[int, int]]
+    behind: list[int]
+
+    def slices(self, tower: int, n: int) -> range:
+        """Which of ``n`` slices have some of an input."""
+        whole = self.begins[-1]
+        return range(self.begins[tower] * n // whole, -(-self.begins[tower + 1] * n // whole))
 
 
 def _splits(space: MoveSpace, base: Strategy, rng: np.random.Generator) -> Iterator[Strategy]:
     n = space.problem.cluster.n_server
-    joins = sorted(_joins(space), key=lambda join: -join.op.outputs[0].volume)[:MOST_JOINS]
-    for join in joins:
+    for join in islice(_joins(space), MOST_JOINS):
         slices = {entry.degrees[join.axis] for entry in space.problem.candidates[join.op.index]} - {1}
         for n_slice in sorted(slices):
             for each, towers, rest in product(
@@ -84,31 +95,49 @@ def _splits(space: MoveSpace, base: Strategy, rng: np.random.Generator) -> Itera
 
 
 def _joins(space: MoveSpace) -> Iterator[_Join]:
-    """Operators that join several towers, along an axis that may be cut."""
-    for op in space.problem.graph.operators:
-        along = {k for i in range(len(op.inputs)) for k, w in enumerate(kind_of(op).reach(op, i)) if w.joined}
-        if len(along) != 1:
-            continue
-        (axis,) = along
-        needed = [_ancestors(space, source.op) for source in op.inputs]
-        count = np.bincount([x for tower in needed for x in tower], minlength=len(space.problem.graph.operators))
-        towers = [[x for x in tower if count[x] == 1] for tower in needed]
+    """Operators that join several towers, along an axis that may be cut; those of most elements first."""
+    operators = space.problem.graph.operators
+    found = [(op, axes) for op in operators if len(axes := _joined(op)) == 1]
+    for op, (axis,) in sorted(found, key=lambda one: -one[0].outputs[0].volume)[:MOST_TRIED]:
+        needed = [_reached(space, source.op, forward=False) for source in op.inputs]
+        count = np.bincount([x for tower in needed for x in tower], minlength=len(operators))
+        towers = [[x for x in sorted(tower) if count[x] == 1] for tower in needed]
         if sum(bool(tower) for tower in towers) > 1:
-            sizes = np.array([source.tensor.dims[axis] for source in op.inputs], np.float64)
-            middles = (sizes.cumsum() - sizes / 2) / sizes.sum()
-            yield _Join(op, axis, towers, middles.tolist())
+            begins = np.cumsum([0, *(source.tensor.dims[axis] for source in op.inputs)]).tolist()
+            behind = sorted(_reached(space, op.index, forward=True) - {op.index})
+            yield _Join(op, axis, towers, begins, _readers(space, op.index, axis), behind)
 
 
-def _ancestors(space: MoveSpace, op: int | None) -> set[int]:
-    """An operator and all that it needs."""
+def _joined(op: Operator) -> set[int]:
+    """Dimensions along which an operator joins its inputs and may be cut."""
+    return {k for i in range(len(op.inputs)) for k, window in enumerate(kind_of(op).reach(op, i)) if window.joined}
+
+
+def _reached(space: MoveSpace, op: int | None, *, forward: bool) -> set[int]:
+    """An operator and all that needs it, if ``forward``, or else that it needs."""
     found: set[int] = set()
     border = [] if op is None else [op]
     while border:
         x = border.pop()
         if x not in found:
             found.add(x)
-            border += [source.op for source in space.problem.graph.operators[x].inputs if source.op is not None]
+            border += [other for other in space.blocks.neighbours[x] if (other > x) == forward]
     return found
+
+
+def _readers(space: MoveSpace, op: int, axis: int) -> list[tuple[int, int]]:
+    arrays, operators = space.problem.arrays, space.problem.graph.operators
+    found: dict[tuple[int, int], None] = {}
+    border = [(op, axis)]
+    while border:
+        x, dim = border.pop()
+        for e in np.flatnonzero(arrays.edge_src == x).tolist():
+            reader, cut = int(arrays.edge_dst[e]), int(arrays.edge_split[e, dim])
+            if cut >= 0 and (reader, cut) not in found:
+                found[reader, cut] = None
+                if cut < operators[reader].rank:
+                    border.append((reader, cut))
+    return list(found)
 
 
 def _split(
@@ -124,31 +153,27 @@ def _split(
     """The join in so many slices of ``each`` servers; None if it cannot be cut so."""
     blocks, op, n = space.blocks, join.op, space.problem.cluster.n_server
     sets = np.arange(n_slice * each).reshape(n_slice, each)  # servers of every slice
-    side_by_side: Ints = sets.T.ravel()  # those of the same samples are neighbours
-    degrees = [1] * op.rank
-    degrees[-1], degrees[join.axis] = each, n_slice
-    cut = _candidate(space, op.index, tuple(degrees))
+    beside: Ints = sets.T.ravel()  # those of the same samples are neighbours
+    cut = _candidate(space, op.index, {join.axis: n_slice, op.rank - 1: each})
     if cut is None:
         return None
     strategy = copy_of(base)
-    before = {x for tower in join.towers for x in tower}
-    behind = [x for x in range(op.index + 1, len(blocks.whole)) if x not in before and not blocks.whole[x]]
-    for x in behind if rest != ALL else []:
-        wanted = _with(space, x, {0: n_slice, space.problem.graph.operators[x].rank - 1: each})
-        blocks.assign(strategy, x, side_by_side, wanted if rest == CHANNELS else None, rng)
-    for x in (x for x in blocks.neighbours[op.index] if x > op.index):
-        rank = space.problem.graph.operators[x].rank
-        reduced = _candidate(space, x, _with(space, x, {rank - 1: each, rank: n_slice}))
-        if reduced is not None:
-            blocks.lay(strategy, x, reduced, side_by_side)
-    blocks.lay(strategy, op.index, cut, side_by_side)
-    slice_of = [min(int(middle * n_slice), n_slice - 1) for middle in join.middles]
+    for x in join.behind if rest != ALL else []:
+        channels = _degrees(space, x, {0: n_slice, space.problem.graph.operators[x].rank - 1: each})
+        if not blocks.whole[x]:
+            blocks.assign(strategy, x, beside, channels if rest == CHANNELS else None, rng)
+    for x, axis in join.readers:
+        with_it = _candidate(space, x, {axis: n_slice, space.problem.graph.operators[x].rank - 1: each})
+        if with_it is not None:
+            blocks.lay(strategy, x, with_it, beside)
+    blocks.lay(strategy, op.index, cut, beside)
     towers = [i for i, tower in enumerate(join.towers) if tower]
+    first = {i: join.slices(i, n_slice)[0] for i in towers}
     for place, i in enumerate(towers):
-        beside = [k for k in towers if slice_of[k] == slice_of[i]]
-        servers = sets[slice_of[i]]
+        servers = sets[list(join.slices(i, n_slice))].ravel()
         if how == APART:
-            servers = _share(servers, beside.index(i), len(beside))
+            alike = [k for k in towers if first[k] == first[i]]
+            servers = _share(servers, alike.index(i), len(alike))
         elif how == EVERYWHERE:
             servers = _share(np.arange(n), place, len(towers))
         for x in join.towers[i]:
@@ -158,17 +183,18 @@ def _split(
 
 def _share(servers: Ints, place: int, n: int) -> Ints:
     """Of ``n`` equal sets of neighbours the one of that place; where there are not so many servers, one server."""
-    size = max(d for d in divisors(len(servers), max(len(servers) // n, 1)))
+    size = max(divisors(len(servers), max(len(servers) // n, 1)))
     first = place * size % len(servers)
     return servers[first : first + size]
 
 
-def _with(space: MoveSpace, op: int, degrees: dict[int, int]) -> tuple[int, ...]:
+def _degrees(space: MoveSpace, op: int, degrees: dict[int, int]) -> tuple[int, ...]:
     """Degrees of an operator that are 1 but for those given."""
     rank = space.problem.graph.operators[op].rank
     return tuple(degrees.get(k, 1) for k in range(max(rank, max(degrees) + 1)))
 
 
-def _candidate(space: MoveSpace, op: int, degrees: tuple[int, ...]) -> int | None:
+def _candidate(space: MoveSpace, op: int, degrees: dict[int, int]) -> int | None:
     """Which candidate of an operator is cut so."""
-    return next((i for i, entry in enumerate(space.problem.candidates[op]) if entry.degrees == degrees), None)
+    wanted = _degrees(space, op, degrees)
+    return next((i for i, entry in enumerate(space.problem.candidates[op]) if entry.degrees == wanted), None)

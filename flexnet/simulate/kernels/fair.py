@@ -47,8 +47,11 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     all its edges carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds
     ends with a barrier.  Rates are weighted max-min fair (`flexnet.simulate.kernels.maxmin`).  This is where congestion
     control with equal round trips converges, and it has no order: rates depend on which flows are there, not on which
-    came first, so ties between tasks cannot matter.  A flow arrives ``round_trips`` x hops x latency, and a packet for
-    every hop but one, after its last byte left; a ring pays that in every round.  Latency never occupies a link.
+    came first, so ties between tasks cannot matter, unless windows wait until timers go off
+    (`flexnet.simulate.kernels.timers`).
+
+    A flow arrives ``round_trips`` x hops x latency, and a packet for every hop but one, after its last byte left; a
+    ring pays that in every round.  Latency never occupies a link.
 
     Compute is first in, first out per server; of tasks ready at the same time the earlier operator runs first.
 

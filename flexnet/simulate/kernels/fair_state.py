@@ -217,9 +217,11 @@ class Links(NamedTuple):
         Scratch: links by what is left of them for every flow.
     seen, stamp : int64 (n_link,), (1,)
         Scratch: links that are touched have the present stamp.
-    drained, late, overdue : float64 (n_link,)
-        When the first windows that wait for a link are through; when one began to wait too long for it last, and
-        which share of flows' timers then goes off.
+    drained, busy : float64 (n_link,)
+        When the first windows that wait for a link are through, and since when some have been waiting.
+    late, overdue : float64 (n_link,)
+        When a window began to wait too long for it last, and of the flows kept waiting until then the largest share
+        whose timers go off.
     any_late : bool (1,)
         Whether it has anywhere.
     """
@@ -241,6 +243,7 @@ class Links(NamedTuple):
     seen: Ints
     stamp: Ints
     drained: Floats
+    busy: Floats
     late: Floats
     overdue: Floats
     any_late: npt.NDArray[np.bool_]

@@ -7,7 +7,8 @@ that has news of that in time, but whose next window then waits behind all other
 window.  All that takes its turn.  Timers are looked at every tick, so a wait that is too long by less is seen by some.
 
 Of the queues at a flow's links the longest counts, for what waits at one arrives late at the next.  Left out are the
-short rounds of rings, and what connections of a window or less send twice, which delays others alone.
+short rounds of rings, what connections of a window or less send twice, which delays others alone, and plans whose
+transfers are priced together (`flexnet.simulate.bundled`).
 """
 
 from flexnet.kernels import inlined
@@ -32,11 +33,13 @@ def expect_news(network, protocol, classes, flows, links, c, f, size, now):  # t
         before = max(links.drained[link] - now, 0.0)
         wait = max(wait, before)
         links.drained[link] = now + before + min(size, window) / network.bandwidth[link]
-        if before > protocol.least_patience:
+        if before == 0.0:
+            links.busy[link] = now
+        elif before > protocol.least_patience:
+            share = _share_too_late(protocol, before)
+            links.overdue[link] = max(links.overdue[link], share) if links.late[link] >= links.busy[link] else share
             links.late[link] = now
-            links.overdue[link] = _share_too_late(protocol, before)
             links.any_late[0] = True
-    flows.again[f] = 0.0
     if size <= window:
         return 0.0
     if wait > protocol.least_patience:
