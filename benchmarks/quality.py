@@ -163,7 +163,7 @@ def report(name: str, runs: list[Run]) -> str:
 
 
 def rows(results: Mapping[str, Mapping[str, list[Mapping[str, float]]]]) -> Iterator[str]:
-    """The table of QUALITY.md: a column for each version, oldest first."""
+    """The table of QUALITY.md: a column for each version, oldest first; bounds are of the last one."""
     versions = list(results)
     names = list(dict.fromkeys(name for each in versions for name in results[each]))
     yield "| case | start | bound | " + " | ".join(versions) + " |"
@@ -183,7 +183,7 @@ def rows(results: Mapping[str, Mapping[str, list[Mapping[str, float]]]]) -> Iter
                 f"{min(best):.2f} / {median:.2f}, ±{(max(best) - min(best)) / median / 2:.1%}, "
                 f"gap {median / bound if bound else 0:.2f}, {near:.0f} s, {len(runs)} seeds"
             )
-        yield f"| {name} | {known[-1]['start']:.2f} | {max(run['bound'] for run in known):.2f} | {' | '.join(cells)} |"
+        yield f"| {name} | {known[-1]['start']:.2f} | {known[-1]['bound']:.2f} | {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -221,8 +221,9 @@ def main() -> None:
     if args.write and not args.ablation:
         page = HERE / "QUALITY.md"
         lines = page.read_text().splitlines() if page.exists() else ["# Quality of plans", ""]
-        table = [i for i, line in enumerate(lines) if line.startswith("|")] or [len(lines)]
-        page.write_text("\n".join([*lines[: table[0]], *rows(results), *lines[table[-1] + 1 :]]) + "\n")
+        begin = next((i for i, line in enumerate(lines) if line.startswith("|")), len(lines))
+        end = next((i for i in range(begin, len(lines)) if not lines[i].startswith("|")), len(lines))
+        page.write_text("\n".join([*lines[:begin], *rows(results), *lines[end:]]) + "\n")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ MOVES: "Registry[type[Move]]" = Registry(
         "recut": "flexnet.search.moves.recut:Recut",
         "shift": "flexnet.search.moves.shift:Shift",
         "swap": "flexnet.search.moves.swap:Swap",
+        "border": "flexnet.search.moves.border:Border",
         "deal": "flexnet.search.moves.deal:Deal",
         "repeat": "flexnet.search.moves.repeat:Repeat",
         "hold": "flexnet.search.moves.hold:Hold",

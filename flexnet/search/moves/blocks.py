@@ -186,9 +186,20 @@ class Blocks:
         sends: npt.NDArray[np.bool_] = moved | ~by_sample[edges].all(axis=1)
         return sends
 
+    def together(self, strategy: Strategy, at: int) -> Chain:
+        """The operators that hang together with ``at`` on the same servers, ascending."""
+        servers = np.sort(strategy.devices[at])
+        region, border = {at}, [at]
+        while border:
+            for op in self.neighbours[border.pop()]:
+                if op not in region and np.array_equal(np.sort(strategy.devices[op]), servers):
+                    region.add(op)
+                    border.append(op)
+        return tuple(sorted(region))
+
     def behind(self, strategy: Strategy, at: int) -> Chain:
         """Of the operators that hang together with ``at`` on the same servers, itself and those after it."""
-        return tuple(op for op in self._together(strategy, at) if op >= at)
+        return tuple(op for op in self.together(strategy, at) if op >= at)
 
     def lay(self, strategy: Strategy, op: int, choice: int, servers: Ints) -> None:
         """Cut ``op`` as this candidate over as many ``servers``; ``strategy`` is written to."""
@@ -205,16 +216,6 @@ class Blocks:
     def _sums(self, op: int, choice: int) -> int:
         return partial_sums(self.problem.candidates[op][choice].degrees, self.problem.graph.operators[op].rank)
 
-    def _together(self, strategy: Strategy, at: int) -> Chain:
-        servers = np.sort(strategy.devices[at])
-        region, border = {at}, [at]
-        while border:
-            for op in self.neighbours[border.pop()]:
-                if op not in region and np.array_equal(np.sort(strategy.devices[op]), servers):
-                    region.add(op)
-                    border.append(op)
-        return tuple(sorted(region))
-
     def _single(self, rng: np.random.Generator) -> int:
         """Any operator, or one with weights: the more of them, the likelier, for these are what is reduced."""
         if self.weights_until[-1] > 0 and rng.random() < HEAVY:
@@ -223,7 +224,7 @@ class Blocks:
 
     def _region(self, rng: np.random.Generator, strategy: Strategy) -> Chain:
         at = int(rng.integers(len(self.whole)))
-        region = self._together(strategy, at)
+        region = self.together(strategy, at)
         which = rng.random()
         if which < 0.5:
             return region

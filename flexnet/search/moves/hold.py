@@ -7,7 +7,7 @@ Training, MLSys 2019; Peng et al., A Generic Communication Scheduler for Distrib
 2019).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from flexnet.search.moves.blocks import Blocks, Ints, copy_of
 from flexnet.search.moves.move import Move
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["Hold", "all_held", "hold_back", "with_regions_held"]
+__all__ = ["Hold", "all_held", "hold_back", "read_last", "with_regions_held"]
 
 RELEASED = 0.35  # of the proposals
 FAR = 0.25  # of the others wait for any operator before theirs, not for one whose output they read
@@ -68,10 +68,15 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
     while left:
         region = set(blocks.behind(strategy, min(left)))
         left -= region
-        read = {op for member in region for op in blocks.neighbours[member] if op < member} - region
-        before = max((op for op in read if not blocks.whole[op]), default=-1)
+        before = read_last(blocks, region)
         changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
     return changed
+
+
+def read_last(blocks: Blocks, region: Collection[int]) -> int:
+    """The last operator outside of a region that it reads, tables aside; -1 if there is none."""
+    read = {op for member in region for op in blocks.neighbours[member] if op < member}
+    return max((op for op in read.difference(region) if not blocks.whole[op]), default=-1)
 
 
 def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
