@@ -68,6 +68,6 @@ def _starts(history: History) -> Table:
     winner = next((point.origin for point in reversed(history.points) if point.tried), "")
     rows = tuple(
         Row((name or "start", str(counts[name]), ms_text(seconds)), "led to the best" if name == winner else "")
-        for name, seconds in sorted(best.items(), key=lambda item: item[1])
+        for name, seconds in sorted(best.items(), key=lambda item: (round(item[1], 12), item[0]))
     )
     return Table("Starts", ("kind", "how many", "fastest"), rows, numeric=(1, 2))
