@@ -146,23 +146,27 @@ def measure(
         network = found.plan.network
         graph = found.plan.task_graph()
         once = replay(graph, network)
-        hops, longer = _routed_hops(network), _all_rounds(graph, network)
+        hops, longer = _routed_hops(network), _all_rounds(graph, network, once)
         return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
     cluster = problem.cluster
     topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
     fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)
     begin = _median(found.start.task_graph(), fabric, settings.seed)
-    best = _median(found.plan.task_graph(), fabric, settings.seed)
-    hops, longer = _shortest_hops(topology), _all_rounds(found.plan.task_graph(), fabric)
+    graph = found.plan.task_graph()
+    best = _median(graph, fabric, settings.seed)
+    hops, longer = _shortest_hops(topology), _all_rounds(graph, fabric)
     return Measured(found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, hops, longer)
 
 
-def _all_rounds(graph: TaskGraph, network: Network | Fabric) -> float:
-    """How many times as long an iteration takes with all rounds of small all-reduces, by the same link model."""
+def _all_rounds(graph: TaskGraph, network: Network | Fabric, cut: Replay | None = None) -> float:
+    """How many times as long an iteration takes with all rounds of small all-reduces, by the same link model.
+
+    ``cut`` is the replay without them, if it is known.
+    """
     if not short_cuts(graph):
         return 1.0
     whole = PACKET._replace(small_packet_bytes=0.0)
-    cut, full = (replay(graph, network, protocol=protocol) for protocol in (PACKET, whole))
+    cut, full = cut or replay(graph, network), replay(graph, network, protocol=whole)
     if cut.links != full.links:  # too many packets with all rounds
         cut, full = (replay(graph, network, links=FairLinks(protocol=p), protocol=p) for p in (PACKET, whole))
     return full.seconds / cut.seconds

@@ -63,11 +63,14 @@ def find_detours(problem: Problem, unread: Container[tuple[int, int]]) -> list[D
         found.setdefault((first, last), Detour(first, last, middle))
 
     for op in problem.graph.operators:
-        for i, source in enumerate(op.inputs):
-            along = [k for k, window in enumerate(kind_of(op).reach(op, i)) if window.joined]
-            if source.op is None or (source.op, op.index) not in unread or len(along) != 1:
+        joined = kind_of(op).joined(op)
+        if len(joined) != 1:
+            continue
+        (along,) = joined
+        for source in op.inputs:
+            if source.op is None or (source.op, op.index) not in unread:
                 continue
-            ways, seen = deque([_Way(op.index, along[0], (op.index,))]), {(op.index, along[0])}
+            ways, seen = deque([_Way(op.index, along, (op.index,))]), {(op.index, along)}
             while ways:
                 way = ways.popleft()
                 for e in leaving.get(way.op, []):

@@ -369,10 +369,10 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: in
     for (u, v), whole, some in zip(ends, covered, read, strict=True):
         arriving[v].append((u, whole, some))
         leaving[u].append((v, whole, some))
+    for first, last, _ in needs.detours:  # as edges that some of the consumer reads
+        arriving[last].append((first, False, True))
+        leaving[first].append((last, False, True))
     for v in range(n):  # columns: what leads v, or feeds it
-        for detour in needs.detours:
-            if detour.last == v:
-                leads[:, v] |= leads[:, detour.first]
         for u, whole, some in arriving[v]:
             if some:
                 leads[:, v] |= leads[:, u]
@@ -381,9 +381,6 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: in
     for u in range(n - 1, -1, -1):
         leads[:, n + u] |= leads[:, u]
         feeds[:, n + u] |= feeds[:, u]
-        for detour in needs.detours:
-            if detour.first == u:
-                feeds[:, n + u] |= feeds[:, n + detour.last]
         for v, whole, some in leaving[u]:
             if some:
                 feeds[:, n + u] |= feeds[:, n + v]

@@ -246,6 +246,10 @@ class OperatorKind(ABC):
         """
         return (Window(),) * len(op.inputs[i].tensor.dims)
 
+    def joined(self, op: Operator) -> set[int]:
+        """Dimensions along which ``op`` joins its inputs and may be cut, by what `reach` says."""
+        return {k for i in range(len(op.inputs)) for k, window in enumerate(self.reach(op, i)) if window.joined}
+
     def weight_split(self, op: Operator, i: int) -> tuple[int, ...]:
         """For each dimension of weight ``i`` the dimension of a config that cuts it; all -1: every part holds it all.
 

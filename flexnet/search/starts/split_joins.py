@@ -97,7 +97,7 @@ def _splits(space: MoveSpace, base: Strategy, rng: np.random.Generator) -> Itera
 def _joins(space: MoveSpace) -> Iterator[_Join]:
     """Operators that join several towers, along an axis that may be cut; those of most elements first."""
     operators = space.problem.graph.operators
-    found = [(op, axes) for op in operators if len(axes := _joined(op)) == 1]
+    found = [(op, axes) for op in operators if len(axes := kind_of(op).joined(op)) == 1]
     for op, (axis,) in sorted(found, key=lambda one: -one[0].outputs[0].volume)[:MOST_TRIED]:
         needed = [_reached(space, source.op, forward=False) for source in op.inputs]
         count = np.bincount([x for tower in needed for x in tower], minlength=len(operators))
@@ -106,11 +106,6 @@ def _joins(space: MoveSpace) -> Iterator[_Join]:
             begins = np.cumsum([0, *(source.tensor.dims[axis] for source in op.inputs)]).tolist()
             behind = sorted(_reached(space, op.index, forward=True) - {op.index})
             yield _Join(op, axis, towers, begins, _readers(space, op.index, axis), behind)
-
-
-def _joined(op: Operator) -> set[int]:
-    """Dimensions along which an operator joins its inputs and may be cut."""
-    return {k for i in range(len(op.inputs)) for k, window in enumerate(kind_of(op).reach(op, i)) if window.joined}
 
 
 def _reached(space: MoveSpace, op: int | None, *, forward: bool) -> set[int]:
