@@ -249,6 +249,10 @@ class ModelGraph:
         """Elements of all weights, each counted once, and of those that no operator reads."""
         return sum(op.n_parameter for op in self.operators) + self.idle
 
+    def read_operators(self) -> frozenset[int]:
+        """Operators of which another reads some output; the others' outputs are the model's."""
+        return frozenset(source.op for op in self.operators for source in op.inputs if source.op is not None)
+
     def keys(self) -> tuple[str, ...]:
         """Distinct measurement names in order of first appearance."""
         return tuple(dict.fromkeys(op.key for op in self.operators))

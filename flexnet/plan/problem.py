@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import aligned_split
@@ -29,7 +30,8 @@ Floats = npt.NDArray[np.float64]
 class Problem:
     """A model with its costs on a cluster, under given semantics.
 
-    ``candidates[op]`` are the configs the search may give operator ``op``, in the order of the measurement file.
+    ``candidates[op]`` are the configs the search may give operator ``op``, in the order of the measurement file; what
+    nobody reads is not cut along what it sums over, for nobody would add up the partial sums.
     """
 
     graph: ModelGraph
@@ -44,13 +46,18 @@ class Problem:
         """GPUs of a server that share a part of an operator, int64 (n_op,): all of them, of an embedding one."""
         return np.where(self.arrays.is_whole, 1, self.cluster.gpus)
 
+    def classes(self) -> tuple[tuple[str, bool], ...]:
+        """Of every operator what is the same for all that have its shape and its candidates."""
+        read = self.graph.read_operators()
+        return tuple((shape_name(op), op.index in read) for op in self.graph.operators)
+
     def choice_of(self, op: int, degrees: tuple[int, ...]) -> int:
         """Index of the candidate of operator ``op`` with these degrees.
 
         Raises
         ------
         FlexNetError
-            If the operator was not measured with these degrees.
+            If the operator was not measured with these degrees, or may not be cut so on this cluster.
         """
         for i, entry in enumerate(self.candidates[op]):
             if entry.degrees == degrees:
@@ -59,6 +66,11 @@ class Problem:
         measured = self.table.candidates(operator, by_shape=self.semantics.shape_costs)
         if degrees not in [entry.degrees for entry in measured]:
             self.table.lookup(operator.key, degrees)
+        if prod(degrees) <= self.cluster.n_server:
+            raise FlexNetError(
+                f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: along what it sums over only what "
+                "another operator reads may be cut, which adds up the partial sums"
+            )
         raise FlexNetError(
             f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: it needs {prod(degrees)} devices "
             f"and the cluster has {self.cluster.n_server}"
@@ -94,7 +106,8 @@ def make_problem(
         )
     precision = PRECISIONS["fp32" if table.dtype is None else table.dtype]
     kept = state_bytes(optimizer, precision)
-    candidates = tuple(_candidates(op, table, cluster, semantics) for op in graph.operators)
+    read = graph.read_operators()
+    candidates = tuple(_candidates(op, op.index in read, table, cluster, semantics) for op in graph.operators)
     flat = [entry for entries in candidates for entry in entries]
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
@@ -160,7 +173,9 @@ def make_problem(
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 
 
-def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Semantics) -> tuple[Entry, ...]:
+def _candidates(
+    op: Operator, read: bool, table: CostTable, cluster: Cluster, semantics: Semantics
+) -> tuple[Entry, ...]:
     fitting = []
     may_reduce = semantics.shard_parameters and op.rank in kind_of(op).axes(op)
     for entry in table.candidates(op, by_shape=semantics.shape_costs):
@@ -170,7 +185,7 @@ def _candidates(op: Operator, table: CostTable, cluster: Cluster, semantics: Sem
                 f"{table.source}: {op.key} is cut in {len(entry.degrees)} dimensions {entry.degrees}; "
                 f"operator {op.name} has {op.rank}"
             )
-        if prod(entry.degrees) <= cluster.n_server:
+        if prod(entry.degrees) <= cluster.n_server and (read or not reduced):
             fitting.append(entry)
     if not fitting:
         raise FlexNetError(f"{table.source}: no measured config of {op.key} fits on {cluster.n_server} servers")

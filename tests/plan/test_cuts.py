@@ -65,32 +65,33 @@ def reads(op, i, at, full):
 
 
 def pair(kind):
-    """A producer of every kind of cut and a consumer of this kind."""
+    """A producer of every kind of cut, a consumer of this kind, and one that reads that, which may have partial sums."""
     b = GraphBuilder("pair", 4)
     if kind in ("dense", "softmax"):
         x = b.dense(b.input(4), 8)
-        b.dense(x, 6) if kind == "dense" else b.softmax(x)
+        y = b.dense(x, 6) if kind == "dense" else b.softmax(x)
     elif kind == "tokens":
-        b.dense(b.dense(b.input(4, 6), 8), 4)
+        y = b.dense(b.dense(b.input(4, 6), 8), 4)
     elif kind == "attention":
         x = b.dense(b.input(4, 6), 8)
-        b.attention(x, x, x, 8, 4)
+        y = b.attention(x, x, x, 8, 4)
     else:
         x = b.conv2d(b.input(4, 8, 8), 4, (3, 3), padding=(1, 1))
         if kind == "conv":
-            b.conv2d(x, 6, (3, 5), padding=(1, 2))
+            y = b.conv2d(x, 6, (3, 5), padding=(1, 2))
         elif kind == "strided":
-            b.conv2d(x, 2, (3, 2), stride=(2, 1), padding=(1, 3))
+            y = b.conv2d(x, 2, (3, 2), stride=(2, 1), padding=(1, 3))
         elif kind == "pool":
-            b.pool2d(x, (2, 2), stride=(2, 2))
+            y = b.pool2d(x, (2, 2), stride=(2, 2))
         elif kind == "concat":
-            b.concat([x, x], axis=1)
+            y = b.concat([x, x], axis=1)
         elif kind == "add":
-            b.binary(OpType.ADD, x, x)
+            y = b.binary(OpType.ADD, x, x)
         elif kind == "norm":
-            b.batch_norm(x)
+            y = b.batch_norm(x)
         else:
-            b.flat(x)
+            y = b.flat(x)
+    b.unary(OpType.RELU, y)
     return own_keys(b.build())
 
 
@@ -101,23 +102,29 @@ KINDS = ("dense", "tokens", "attention", "softmax", "conv", "strided", "pool", "
 @given(seeds)
 @settings(max_examples=25, deadline=None)
 def test_a_part_receives_all_it_reads_from_every_partial_sum(kind, seed):
-    """All parts on servers of their own, so that every overlap is a transfer there and one back."""
+    """All parts on servers of their own, so that every overlap is a transfer there and one back.
+
+    What reads the second operator lies on one server more and is left out.
+    """
     rng = np.random.default_rng(seed)
     graph = pair(kind)
-    first, second = graph.operators
-    ways = [every_degrees(op, n_server=MOST, big_gpu=0) for op in graph.operators]
+    first, second, last = graph.operators
+    ways = [every_degrees(op, n_server=MOST, big_gpu=0) for op in (first, second)]
     p, c = (way[int(rng.integers(len(way)))] for way in ways)
-    n_server = prod(p) + prod(c)
-    table = cost_table(graph, n_server, [[p], [c]])
+    n_server = prod(p) + prod(c) + 1
+    whole = (1,) * last.rank
+    table = cost_table(graph, n_server, [[p], [c], [whole]])
     problem = make_problem(graph, table, Cluster(n_server), CORRECTED)
     servers = rng.permutation(n_server).tolist()
-    configs = [Config(p, tuple(servers[: prod(p)])), Config(c, tuple(servers[prod(p) :]))]
+    configs = [Config(p, tuple(servers[: prod(p)])), Config(c, tuple(servers[prod(p) : -1]))]
+    configs.append(Config(whole, (servers[-1],)))
     tasks = build(problem, make_strategy(problem, configs))
     tasks.check()
     sent = {}
     for t in np.flatnonzero(tasks.kind == NOMINAL_COMM):
         ends = divmod(int(tasks.place[t]), n_server)
-        sent.setdefault(ends, []).append(int(tasks.bytes[t]))
+        if servers[-1] not in ends:
+            sent.setdefault(ends, []).append(int(tasks.bytes[t]))
     wanted = {}
     out = first.outputs[0].dims
     (coordinates, full), (senders, cut) = parts_of(c, second.rank), parts_of(p, first.rank)

@@ -99,6 +99,17 @@ def test_configs_with_more_parts_than_servers_are_no_candidates():
         problem.choice_of(0, (1, 2))
 
 
+def test_what_nobody_reads_is_not_cut_along_what_it_sums_over():
+    """Nobody would add its partial sums up, so that such a cut would cost nothing."""
+    graph = mlp(2)
+    ways = [(1, 1), (1, 4), (1, 1, 4), (2, 1, 2)]
+    problem = make_problem(graph, cost_table(graph, 4, [ways, ways]), Cluster(4), CORRECTED)
+    read, unread = ([entry.degrees for entry in entries] for entries in problem.candidates)
+    assert (read, unread) == (ways, ways[:2])
+    with pytest.raises(FlexNetError, match=r"cannot be cut \(1, 1, 4\): along what it sums over only what another op"):
+        problem.choice_of(1, (1, 1, 4))
+
+
 @pytest.mark.parametrize(
     ("n_server", "ways", "sentence"),
     [

@@ -126,7 +126,7 @@ def test_operators_with_many_weights_are_single_blocks_more_often():
 
 def test_other_degrees_are_not_those_of_the_batch():
     b = GraphBuilder("mlp", 64)
-    b.dense(b.dense(b.input(32), 64), 32)
+    b.softmax(b.dense(b.dense(b.input(32), 64), 32))
     problem = every_cut(b.build(), 8)
     blocks, rng = make_blocks(problem), np.random.default_rng(0)
     found = Counter(blocks.other_degrees(rng, 1, 8) for _ in range(2000))
@@ -136,7 +136,7 @@ def test_other_degrees_are_not_those_of_the_batch():
     assert 0.5 < one_axis / 2000 < 0.9
     assert blocks.other_degrees(rng, 1, 7) is None
     every = np.arange(8)
-    strategy = make_strategy(problem, [Config((1, 8), tuple(range(8)))] * 2)
+    strategy = make_strategy(problem, [Config((1, 8), tuple(range(8)))] * 3)
     assert blocks.lies_along_batch(strategy, (0, 1), every)
     assert not blocks.lies_along_batch(strategy, (0, 1), every[::-1])
     assert not blocks.lies_along_batch(strategy, (0, 1), every[:4])
@@ -163,8 +163,8 @@ def test_chains_are_the_longest_runs_without_a_fork_or_a_join(seed):
 def test_twins_are_alike_and_branches_twins_or_read_together(seed):
     _, problem, _ = random_case(seed)
     blocks, graph = make_blocks(problem), problem.graph
-    names = [shape_name(op) for op in graph.operators]
     read = edges(graph)
+    names = [(shape_name(op), op.index in {a for a, _ in read}) for op in graph.operators]
     for ops in blocks.alike:
         assert len({names[op] for op in ops}) == 1 < len(ops)
         assert {len(problem.candidates[op]) for op in ops} == {len(problem.candidates[ops[0]])}
@@ -177,6 +177,30 @@ def test_twins_are_alike_and_branches_twins_or_read_together(seed):
         (readers,) = {frozenset(b for a, b in read if a == chain[-1]) for chain in branches}
         assert readers and len(branches) > 1
         assert set(branches) == {c for c in blocks.chains if {b for a, b in read if a == c[-1]} == readers}
+
+
+def test_a_last_layer_is_not_alike_to_those_that_others_read():
+    """It has fewer candidates, for it is not cut along its inputs; layers alike are copied to it as far as may be."""
+    b = GraphBuilder("mlp", 64)
+    x = b.input(64)
+    for _ in range(4):
+        x = b.dense(b.dense(x, 64), 64)
+    graph = keyed_by_shape(b.build())
+    problem = every_cut(graph, 4)
+    space = make_space(problem, strided=True)
+    assert space.blocks.alike == (tuple(range(7)),)
+    assert [len(problem.candidates[op]) for op in (0, 6)] == [len(problem.candidates[7]) + 4] * 2
+    assert graph.blocks and graph.blocks[-1].end == 8
+    whole = make_strategy(problem, [Config((1, 4), (0, 1, 2, 3))] * 8)
+    by_inputs = problem.choice_of(1, (1, 1, 4))
+    for op in (1, 3, 5):
+        space.blocks.lay(whole, op, by_inputs, np.arange(4))
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        for move in ("repeat", "swap"):
+            changed = MOVES[move](space).propose(rng, whole)
+            if changed is not None:
+                assert_legal(problem, changed)
 
 
 @given(SEEDS)

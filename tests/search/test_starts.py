@@ -130,7 +130,7 @@ def test_what_reads_a_join_is_cut_with_it(along_steps: bool) -> None:
 
     b = GraphBuilder("towers", 64)
     towers = [b.dense(b.input(16, 256) if along_steps else b.input(256), 256) for _ in range(2)]
-    b.dense(b.unary(OpType.RELU, b.concat(towers, axis=1)), 64)
+    b.softmax(b.dense(b.unary(OpType.RELU, b.concat(towers, axis=1)), 64))
     graph = b.build()
     table = complete_table(roofline_table(graph, "a100", n_server=4), graph)
     problem = make_problem(graph, table, Cluster(4, link_bandwidth=2e9), CORRECTED)

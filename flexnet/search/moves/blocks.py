@@ -11,7 +11,6 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.cost.shape_names import shape_name
 from flexnet.model.cutting import divisors, partial_sums, side_by_side
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
@@ -39,7 +38,7 @@ class Blocks:
     edges : int64 (n_edge, 2)
         Producer and consumer, every pair once.
     alike : tuple of tuple of int
-        Operators of equal shape, where there are several.
+        Operators of equal shape and with equal candidates, where there are several.
     chains : tuple of tuple of int
         The model as maximal chains: runs without a fork or a join inside.
     twins : tuple of tuple of chains
@@ -249,15 +248,15 @@ def make_blocks(problem: Problem) -> Blocks:
     for producer, consumer in edges:
         neighbours[consumer].add(producer)
         neighbours[producer].add(consumer)
-    names = [shape_name(op) for op in graph.operators]
-    alike: dict[str, list[int]] = defaultdict(list)
+    classes = problem.classes()
+    alike: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for op in graph.operators:
-        alike[names[op.index]].append(op.index)
+        alike[classes[op.index]].append(op.index)
     chains = chains_of(graph)
-    twins: dict[tuple[str, ...], list[Chain]] = defaultdict(list)
+    twins: dict[tuple[tuple[str, bool], ...], list[Chain]] = defaultdict(list)
     joined: dict[tuple[int, ...], list[Chain]] = defaultdict(list)
     for chain in chains:
-        twins[tuple(names[op] for op in chain)].append(chain)
+        twins[tuple(classes[op] for op in chain)].append(chain)
         joined[tuple(sorted(op for op in neighbours[chain[-1]] if op > chain[-1]))].append(chain)
     same = [tuple(found) for found in twins.values() if len(found) > 1]
     together = [tuple(found) for readers, found in joined.items() if readers and len(found) > 1]

@@ -33,7 +33,7 @@ class Repeat(Move):
                 if after < op and after != strategy.after[op]:
                     changed.after[op], differs = after, True
                 degrees = self.space.degrees[model][int(strategy.choice[model])]
-                if self.space.degrees[op][int(strategy.choice[op])] == degrees:
+                if degrees == self.space.degrees[op][int(strategy.choice[op])] or degrees not in self.space.degrees[op]:
                     continue
                 differs = True
                 like, own = self.space.blocks.servers_of(strategy, model), self.space.blocks.servers_of(strategy, op)

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import Entry
 from flexnet.model.cutting import divisors, partial_sums, side_by_side
 from flexnet.model.graph import Operator
@@ -85,13 +84,13 @@ def _dealt(problem: Problem, n_set: int) -> Configs:
 def _cut(problem: Problem, degree: int) -> Configs:
     """Weights cut ``degree`` times; each shape is decided once."""
     n_server = problem.cluster.n_server
-    of_shape: dict[str, Config] = {}
-    names = [shape_name(op) for op in problem.graph.operators]
-    for name, op, entries in zip(names, problem.graph.operators, problem.candidates, strict=True):
-        if name not in of_shape:
+    found: dict[tuple[str, bool], Config] = {}
+    classes = problem.classes()
+    for same, op, entries in zip(classes, problem.graph.operators, problem.candidates, strict=True):
+        if same not in found:
             degrees = _with_weights_cut(op, entries, n_server, degree)
-            of_shape[name] = Config(degrees, tuple(side_by_side(range(prod(degrees)), partial_sums(degrees, op.rank))))
-    return tuple(of_shape[name] for name in names)
+            found[same] = Config(degrees, tuple(side_by_side(range(prod(degrees)), partial_sums(degrees, op.rank))))
+    return tuple(found[same] for same in classes)
 
 
 def _by_batch(op: Operator, entries: tuple[Entry, ...], most: int) -> tuple[int, ...]:
