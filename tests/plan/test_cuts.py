@@ -65,7 +65,7 @@ def reads(op, i, at, full):
 
 
 def pair(kind):
-    """A producer of every kind of cut, a consumer of this kind, and one that reads that, which may have partial sums."""
+    """A producer of every kind of cut, a consumer of this kind, and what adds up its partial sums."""
     b = GraphBuilder("pair", 4)
     if kind in ("dense", "softmax"):
         x = b.dense(b.input(4), 8)

@@ -15,7 +15,7 @@ from flexnet.cost.configs import every_degrees
 from flexnet.cost.shape_names import shape_name
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.cutting import partial_sums
-from flexnet.model.graph import ModelGraph
+from flexnet.model.graph import ModelGraph, OpType
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
@@ -182,18 +182,18 @@ def test_twins_are_alike_and_branches_twins_or_read_together(seed):
 def test_a_last_layer_is_not_alike_to_those_that_others_read():
     """It has fewer candidates, for it is not cut along its inputs; layers alike are copied to it as far as may be."""
     b = GraphBuilder("mlp", 64)
-    x = b.input(64)
+    x = b.dense(b.input(64), 64)
     for _ in range(4):
-        x = b.dense(b.dense(x, 64), 64)
+        x = b.dense(b.unary(OpType.RELU, x), 64)
     graph = keyed_by_shape(b.build())
     problem = every_cut(graph, 4)
     space = make_space(problem, strided=True)
-    assert space.blocks.alike == (tuple(range(7)),)
-    assert [len(problem.candidates[op]) for op in (0, 6)] == [len(problem.candidates[7]) + 4] * 2
-    assert graph.blocks and graph.blocks[-1].end == 8
-    whole = make_strategy(problem, [Config((1, 4), (0, 1, 2, 3))] * 8)
-    by_inputs = problem.choice_of(1, (1, 1, 4))
-    for op in (1, 3, 5):
+    assert space.blocks.alike == ((0, 2, 4, 6), (1, 3, 5, 7))
+    assert [len(problem.candidates[op]) for op in (2, 6)] == [len(problem.candidates[8]) + 4] * 2
+    assert graph.blocks[-1].end == 9
+    whole = make_strategy(problem, [Config((1, 4), (0, 1, 2, 3))] * 9)
+    by_inputs = problem.choice_of(2, (1, 1, 4))
+    for op in (2, 4, 6):
         space.blocks.lay(whole, op, by_inputs, np.arange(4))
     rng = np.random.default_rng(0)
     for _ in range(50):
