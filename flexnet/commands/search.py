@@ -63,15 +63,16 @@ def _search(ctx: click.Context, /, **_: object) -> int:
     followed = request.semantics.fair_links and PROTOCOLS[request.settings.protocol].by_packet
     with (
         one_writer(request.output) if request.output is not None else nullcontext(),
-        Compiling() if followed else nullcontext(),
+        Compiling() if followed else nullcontext() as compiling,
     ):
-        return _run(request, RunFiles(RunRecord(request, ctx.find_object(list) or [], hashes)), earlier)
+        files = RunFiles(RunRecord(request, ctx.find_object(list) or [], hashes))
+        return _run(request, files, earlier, first=compiling is not None and compiling.goes_on)
 
 
 search = ModelCommand("search", params=[model_argument(), *SEARCH_FLAGS], callback=_search, help=_search.__doc__)
 
 
-def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -> int:
+def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *, first: bool) -> int:
     """Search, show, write; the exit status.
 
     0; 130 after Ctrl-C (143 after SIGTERM), with what was found so far written.
@@ -101,7 +102,8 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None") -
     files.record.request, files.record.source, files.record.estimated = request, table.source, table.estimated
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
     start, known = read_start(request, problem), read_known(request, problem)
-    with nullcontext() if request.as_json else waiting("laying out the search"):
+    doing = "compiling, which is done once and takes half a minute" if first else "laying out the search"
+    with nullcontext() if request.as_json else waiting(doing):
         ready = prepare(problem, request.settings, start, known)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     if earlier is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from flexnet.compare.measure import Measured
 from flexnet.prices.fabrics import Interfaces
-from flexnet.units import s_to_ms
+from flexnet.units import ms_text, s_to_ms
 
 __all__ = ["COLUMNS", "TOLD_RATIO", "Contest", "Standing"]
 
@@ -81,13 +81,13 @@ class Standing:
         if not self.measured:
             return told
         one, spread, product = self.median, self.spread, self.dollar_seconds
-        told["time"] = f"{s_to_ms(one.seconds):.2f}"
-        told["spread"] = "" if spread is None else f"{s_to_ms(spread[0]):.2f}-{s_to_ms(spread[1]):.2f}"
+        told["time"] = _figure(s_to_ms(one.seconds))
+        told["spread"] = "" if spread is None else "-".join(_figure(s_to_ms(seconds)) for seconds in spread)
         told["gap"] = "" if one.bound is None else f"{one.seconds / one.bound:.2f}x"
-        told["bytes"] = f"{sum(one.found.plan.traffic) / 1e9:.2f}"
+        told["bytes"] = _figure(sum(one.found.plan.traffic) / 1e9)
         told["tax"] = f"{one.bandwidth_tax:.2f}"
         told["hops"] = f"{one.mean_hops:.2f}"
-        told["time_dollars"] = "" if product is None else f"{product:,.0f}"
+        told["time_dollars"] = "" if product is None else _product(product)
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,11 +150,11 @@ class Contest:
         running = self.running
         if not running:
             return ["none of these networks can be had"]
-        told = [f"fastest {running[0].name}, {s_to_ms(running[0].median.seconds):.2f} ms" + _ahead(running)]
+        told = [f"fastest {running[0].name}, {ms_text(running[0].median.seconds)}" + _ahead(running)]
         priced = [(one.dollar_seconds, one) for one in running if one.dollar_seconds is not None]
         if len(priced) > 1:
             product, best = min(priced, key=lambda pair: pair[0])
-            told.append(f"least time x dollars {best.name}, {product:,.0f} $ x s")
+            told.append(f"least time x dollars {best.name}, {_product(product)} $ x s")
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,6 +165,16 @@ class Contest:
             "networks": [one.to_dict() for one in self.standings],
             "verdict": self.verdict(),
         }
+
+
+def _figure(number: float) -> str:
+    """Two decimals, or three digits of what is less than 1."""
+    return f"{number:.2f}" if number >= 1 or not number else f"{number:#.3g}"
+
+
+def _product(dollar_seconds: float) -> str:
+    """Whole ones, or three digits of what is less than 100."""
+    return f"{dollar_seconds:,.0f}" if dollar_seconds >= 100 else f"{dollar_seconds:#.3g}"
 
 
 def _ahead(running: Sequence[Standing]) -> str:

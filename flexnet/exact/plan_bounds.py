@@ -49,6 +49,7 @@ MOST_WORK = 1e8  # tasks of all cuts that are looked at, some seconds
 OF_A_CUT = 5000  # tasks, in whose time a cut is laid out
 MOST_CELLS = 10**8  # of groups times servers, to look at cuts
 MOST_BALLS = 512  # servers
+SHOWN_SERVERS = 8  # of a set, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +235,17 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tai
             task = np.concatenate([comm[crossing], parted])
             load = np.concatenate([size[crossing], sent[parted]]) / bandwidth
             seconds = max(seconds, _one_machine(load, head[task], tail[task]))
-        servers = np.flatnonzero(cut)
-        yield PlanBound(seconds, f"links of {len(servers)} servers, {servers[0]} the first")
+        yield PlanBound(seconds, f"links from or to servers {_few(np.flatnonzero(cut).tolist())}")
+
+
+def _few(servers: list[int]) -> str:
+    """The first ones of many.
+
+    >>> _few([0, 4, 8]), _few(list(range(40)))
+    ('0 4 8', '0 1 2 3 4 5 6 7 and 32 others')
+    """
+    left = len(servers) - SHOWN_SERVERS
+    return " ".join(map(str, servers[:SHOWN_SERVERS])) + (f" and {left} others" if left > 0 else "")
 
 
 def _cuts(graph: TaskGraph, network: Network) -> Iterator[Bools]:

@@ -41,6 +41,11 @@ class Compiling:
             self._process = multiprocessing.get_context("fork").Process(target=_compile, daemon=True)
             self._process.start()
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to compile, for the first time on this machine."""
+        return self._process is not None
+
     def __enter__(self) -> "Compiling":
         return self
 

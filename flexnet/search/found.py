@@ -1,12 +1,10 @@
 """What a search found: the best plan beside the start, and how it was come by."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.exact.plan_bounds import FIXED, PlanBound
 from flexnet.model.graph import Operator
@@ -15,8 +13,9 @@ from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
 from flexnet.search.config_text import config_text
-from flexnet.search.opening import arithmetic_text, has_degree
+from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
+from flexnet.search.plan_text import memory_text, times_text, topology_text
 from flexnet.search.settings import Settings
 from flexnet.search.starts.start import Bound
 from flexnet.simulate.phases import phases_of
@@ -27,6 +26,7 @@ __all__ = ["Found"]
 SHOWN_OPERATORS = 8
 ROUNDING = 1e-12  # of an iteration: no communication
 LEAST_SHARE = 0.1  # of what a bound rests on, to be told
+TOLD_ERROR = 0.02  # of a price, against the time of a replay
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,18 +191,19 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
     """What `Found.summary` says, line by line."""
     plan = found.plan
     n_op = len(plan.problem.graph.operators)
+    routes = "; links as at the start, other routes" if found.only_routes else ""
     speed = f", {found.iterations / found.search_s:.0f} proposals/s" if found.search_s > 0 else ""
     lines = [
         f"search     {counted(found.iterations, 'proposal')} in {duration_text(found.search_s)}{speed}"
         + (f"; the best after {found.improved_at}" if found.improved_at else "")
         + (", interrupted" if found.interrupted else "")
         + (", so that times are those it was searched with" if found.as_searched else ""),
-        f"topology   {_topology_text(found)}",
+        f"topology   {topology_text(plan, found.settings)}{routes}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
         *(f"           {op.name}: {config_text(op, config)}" for op, config in found.changed[:SHOWN_OPERATORS]),
     ]
     if len(found.changed) > SHOWN_OPERATORS:
-        lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more")
+        lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more, all in strategy.json with -o DIR")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
     if found.draws:
         lines.append(f"draws      {_draws_text(found.draws)}")
@@ -212,9 +213,10 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         f"time       {ms_text(found.compute)} compute of the busiest server, {ms_text(found.exposed)} exposed "
         "communication",
         f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
-        f"memory     {_memory_text(found, gpu)}",
+        f"memory     {memory_text(plan, found.settings, gpu)}",
         *_bound(found),
-        f"times      {_times_text(plan)}",
+        *_price(found),
+        f"times      {times_text(plan)}",
         _verdict(found),
     ]
 
@@ -232,17 +234,6 @@ def _verdict(found: Found) -> str:
     if not best < first:
         return f"best {ms_text(best)}{estimated}, not faster than {start}"
     return f"best {ms_text(best)}{estimated}, {first / best:.2f}x faster than {start}"
-
-
-def _times_text(plan: Plan) -> str:
-    """Where times come from, and how many of them are estimates."""
-    table = plan.problem.table
-    n_estimated, share = plan.estimated_cuts
-    arithmetic = arithmetic_text(table)
-    if table.estimated or not n_estimated:
-        return f"{table.origin}; {arithmetic}"
-    cuts = f"{n_estimated} of {counted(len(plan.problem.graph.operators), 'cut')}"
-    return f"{table.origin}; {arithmetic}; {cuts} and {100 * share:.0f} % of compute estimated from it"
 
 
 def _bound(found: Found) -> list[str]:
@@ -265,46 +256,10 @@ def _bound(found: Found) -> list[str]:
     return lines
 
 
-def _memory_text(found: Found, gpu: str | None) -> str:
-    """What the fullest server needs, and whether GPUs that times are estimated for have as much."""
-    needed = found.plan.memory
-    text = f"{bytes_text(needed)} on the fullest server"
-    if gpu is None or found.settings.gpu_memory is not None:
-        return text
-    has = found.plan.problem.cluster.gpus * GPUS[gpu].memory_bytes
-    if needed <= has:
-        return text
-    return f"{text}, which has {bytes_text(has)}: --gpu-memory {GPUS[gpu].memory_bytes / 1e9:g} refuses such plans"
-
-
-def _topology_text(found: Found) -> str:
-    plan, topology, settings = found.plan, found.topology, found.settings
-    switches = f" and {counted(topology.n_switch, 'switch')}" if topology.n_switch else ""
-    links, servers = counted(topology.n_link, "link"), counted(topology.n_server, "server")
-    text = f"{settings.topology_name}: {links}, {servers}{switches}"
-    if has_degree(settings):
-        unused = topology.n_server * plan.problem.cluster.degree - 2 * topology.n_link
-        text += f", {counted(unused, 'interface')} unused" if unused else ""
-    n_cycle = Counter(tuple(sorted(cycle)) for cycle in plan.cycles)
-    by_size: dict[int, set[int]] = {}
-    for group, count in n_cycle.items():
-        by_size.setdefault(len(group), set()).add(count)
-    members = np.diff(plan.task_graph().group_ptr)
-    sizes = [int(size) for size in np.unique(members) if size > 1]
-    rings = [
-        f"{_cycle_text(by_size[size]) if size in by_size else _ring_text(topology, size)} for groups of {size}"
-        for size in sizes
-        if size in by_size or size in topology.rings
-    ]
-    return "; ".join([text, *rings, *(["links as at the start, other routes"] if found.only_routes else [])])
-
-
-def _ring_text(topology: Topology, size: int) -> str:
-    """Jumps of the rings of a group size; jumps of several hops as sums."""
-    return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
-
-
-def _cycle_text(counts: set[int]) -> str:
-    """How many one-way rings groups of a size have."""
-    least, most = min(counts), max(counts)
-    return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
+def _price(found: Found) -> list[str]:
+    """What the search took the plan for, where that is worth a remark."""
+    off = found.searched_seconds / found.seconds - 1.0
+    if found.as_searched or abs(off) < TOLD_ERROR:
+        return []
+    less = "less" if off < 0.0 else "more"
+    return [f"price      the search took it for {ms_text(found.searched_seconds)}, {100 * abs(off):.0f} % {less}"]

@@ -7,9 +7,10 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
 from flexnet.model.zoo import MODELS, ModelSpec, NoSettings
 
-__all__ = ["ModelFlag", "built_model", "find_model", "is_model_file", "model_flags", "unused_model_flags"]
+__all__ = ["ModelFlag", "built_model", "find_model", "is_model_file", "model_flags", "toy_model", "unused_model_flags"]
 
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
+_TOY = 10_000  # parameters
 _KINDS = {"int list": "N-N-..", "int": "N", "float": "X", "str": "WORD"}
 
 
@@ -70,6 +71,13 @@ def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
                 "check --batch-size and the flags of the model"
             )
     return graph
+
+
+def toy_model(model: str, model_given: Given, graph: ModelGraph) -> list[str]:
+    """A sentence on a model of the zoo that is next to nothing as long as no flag says how large it is."""
+    if is_model_file(model) or model_given or graph.n_parameter >= _TOY:
+        return []
+    return [f"{model} is a toy of {graph.n_parameter} parameters until flags say more: flexnet search {model} --help"]
 
 
 def unused_model_flags(model: str, model_given: Given) -> list[str]:

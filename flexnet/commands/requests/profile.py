@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flexnet.commands.requests.flags import Flag, Given, switch
 from flexnet.commands.requests.limits import MAX_COUNT, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.model_flags import built_model, unused_model_flags
+from flexnet.commands.requests.model_flags import built_model, toy_model, unused_model_flags
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.cost.gpus import GPUS
@@ -138,8 +138,9 @@ def profile_request(asked: Asked) -> ProfileRequest:
         )
     other = ("--time-cap", "--resume") if device == "analytic" else ("--gpu",)
     useless = [f"{flag} has no effect with --device {device}" for flag in other if flag in asked.given]
+    graph = built_model(asked.model, asked.model_given, values["batch_size"])
     return ProfileRequest(
-        graph=built_model(asked.model, asked.model_given, values["batch_size"]),
+        graph=graph,
         model_flags=dict(asked.model_given),
         cuts=Cuts(
             n_server=values["nsimnode"],
@@ -155,7 +156,11 @@ def profile_request(asked: Asked) -> ProfileRequest:
         time_cap=values["time_cap"],
         resume=values["resume"],
         output=values["output"] or _default_output(values["batch_size"], values["nsimnode"]),
-        warnings=(*useless, *unused_model_flags(asked.model, asked.model_given)),
+        warnings=(
+            *useless,
+            *toy_model(asked.model, asked.model_given, graph),
+            *unused_model_flags(asked.model, asked.model_given),
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from flexnet.commands.requests.limits import (
     searched_topologies,
 )
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.model_flags import built_model, is_model_file, unused_model_flags
+from flexnet.commands.requests.model_flags import built_model, is_model_file, toy_model, unused_model_flags
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
@@ -138,8 +138,9 @@ def search_request(asked: Asked) -> SearchRequest:
         raise FlexNetError(f"--jobs {values['jobs']} needs --method portfolio; the original's method is one chain")
     if "--start" in given and values["start_file"] is not None:
         raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
+    graph = built_model(asked.model, asked.model_given, values["batch_size"])
     return SearchRequest(
-        graph=built_model(asked.model, asked.model_given, values["batch_size"]),
+        graph=graph,
         model_flags=dict(asked.model_given),
         cluster=cluster,
         settings=settings,
@@ -160,7 +161,11 @@ def search_request(asked: Asked) -> SearchRequest:
         report=not values["no_report"],
         as_json=values["as_json"],
         arguments=_arguments(asked, drawing),
-        warnings=(*unused_model_flags(asked.model, asked.model_given), *_warnings(values, given, semantics)),
+        warnings=(
+            *toy_model(asked.model, asked.model_given, graph),
+            *unused_model_flags(asked.model, asked.model_given),
+            *_warnings(values, given, semantics),
+        ),
     )
 
 

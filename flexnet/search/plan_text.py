@@ -1,0 +1,72 @@
+"""Network, memory and times of a plan in words, as the summary of a search has them."""
+
+from collections import Counter
+
+import numpy as np
+
+from flexnet.cost.gpus import GPUS
+from flexnet.errors import counted
+from flexnet.network.topology import Topology
+from flexnet.search.opening import arithmetic_text, has_degree
+from flexnet.search.plan import Plan
+from flexnet.search.settings import Settings
+from flexnet.units import bytes_text
+
+__all__ = ["memory_text", "times_text", "topology_text"]
+
+
+def times_text(plan: Plan) -> str:
+    """Where times come from, and how many of them are estimates."""
+    table = plan.problem.table
+    n_estimated, share = plan.estimated_cuts
+    arithmetic = arithmetic_text(table)
+    if table.estimated or not n_estimated:
+        return f"{table.origin}; {arithmetic}"
+    cuts = f"{n_estimated} of {counted(len(plan.problem.graph.operators), 'cut')}"
+    return f"{table.origin}; {arithmetic}; {cuts} and {100 * share:.0f} % of compute estimated from it"
+
+
+def memory_text(plan: Plan, settings: Settings, gpu: str | None) -> str:
+    """What the fullest server needs, and whether GPUs that times are estimated for have as much."""
+    needed = plan.memory
+    text = f"{bytes_text(needed)} on the fullest server"
+    if gpu is None or settings.gpu_memory is not None:
+        return text
+    has = plan.problem.cluster.gpus * GPUS[gpu].memory_bytes
+    if needed <= has:
+        return text
+    return f"{text}, which has {bytes_text(has)}: --gpu-memory {GPUS[gpu].memory_bytes / 1e9:g} refuses such plans"
+
+
+def topology_text(plan: Plan, settings: Settings) -> str:
+    """Links, and the rings of all-reduces."""
+    topology = plan.topology
+    switches = f" and {counted(topology.n_switch, 'switch')}" if topology.n_switch else ""
+    links, servers = counted(topology.n_link, "link"), counted(topology.n_server, "server")
+    text = f"{settings.topology_name}: {links}, {servers}{switches}"
+    if has_degree(settings):
+        unused = topology.n_server * plan.problem.cluster.degree - 2 * topology.n_link
+        text += f", {counted(unused, 'interface')} unused" if unused else ""
+    n_cycle = Counter(tuple(sorted(cycle)) for cycle in plan.cycles)
+    by_size: dict[int, set[int]] = {}
+    for group, count in n_cycle.items():
+        by_size.setdefault(len(group), set()).add(count)
+    members = np.diff(plan.task_graph().group_ptr)
+    sizes = [int(size) for size in np.unique(members) if size > 1]
+    rings = [
+        f"{_cycle_text(by_size[size]) if size in by_size else _ring_text(topology, size)} for groups of {size}"
+        for size in sizes
+        if size in by_size or size in topology.rings
+    ]
+    return "; ".join([text, *rings])
+
+
+def _ring_text(topology: Topology, size: int) -> str:
+    """Jumps of the rings of a group size; jumps of several hops as sums."""
+    return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
+
+
+def _cycle_text(counts: set[int]) -> str:
+    """How many one-way rings groups of a size have."""
+    least, most = min(counts), max(counts)
+    return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
