@@ -22,11 +22,10 @@ from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.state import Info, State
 from flexnet.simulate.fabric import Fabric, unrouted
-from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.replay import replay, replays
 from flexnet.simulate.replay_report import Replay
-from flexnet.simulate.short_cuts import short_cuts
+from flexnet.simulate.short_cuts import all_rounds, short_cuts
+from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.units import s_to_ms
 
 __all__ = ["Measured", "measure"]
@@ -146,7 +145,8 @@ def measure(
         network = found.plan.network
         graph = found.plan.task_graph()
         once = replay(graph, network)
-        hops, longer = _routed_hops(network), _all_rounds(graph, network, once)
+        longer = all_rounds(graph, network, once) if short_cuts(along_cycles(graph, network)[0]) else 1.0
+        hops = _routed_hops(network)
         return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
     cluster = problem.cluster
     topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
@@ -154,22 +154,10 @@ def measure(
     begin = _median(found.start.task_graph(), fabric, settings.seed)
     graph = found.plan.task_graph()
     best = _median(graph, fabric, settings.seed)
-    hops, longer = _shortest_hops(topology), _all_rounds(graph, fabric)
-    return Measured(found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, hops, longer)
-
-
-def _all_rounds(graph: TaskGraph, network: Network | Fabric, cut: Replay | None = None) -> float:
-    """How many times as long an iteration takes with all rounds of small all-reduces, by the same link model.
-
-    ``cut`` is the replay without them, if it is known.
-    """
-    if not short_cuts(graph):
-        return 1.0
-    whole = PACKET._replace(small_packet_bytes=0.0)
-    cut, full = cut or replay(graph, network), replay(graph, network, protocol=whole)
-    if cut.links != full.links:  # too many packets with all rounds
-        cut, full = (replay(graph, network, links=FairLinks(protocol=p), protocol=p) for p in (PACKET, whole))
-    return full.seconds / cut.seconds
+    longer = all_rounds(graph, fabric) if short_cuts(graph) else 1.0
+    return Measured(
+        found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, _shortest_hops(topology), longer
+    )
 
 
 def _median(graph: TaskGraph, fabric: Fabric, seed: int) -> Replay:

@@ -27,7 +27,7 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
-from flexnet.simulate.short_cuts import short_cuts
+from flexnet.simulate.short_cuts import all_rounds, short_cuts
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
@@ -150,7 +150,11 @@ class Plan:
             run_seconds=self.timeline.end - self.timeline.start,
             **file_arguments(self.problem),  # type: ignore[arg-type]
         )
-        return (*remarks, *short_cuts(along_cycles(graph, network)[0]))
+        small = short_cuts(along_cycles(graph, network)[0])
+        if small:
+            longer = all_rounds(graph, network, fair=True)
+            small = [f"{text}: with them this plan takes {longer:.2f} times as long" for text in small]
+        return (*remarks, *small)
 
     def to_strategy_json(self) -> bytes:
         """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""

@@ -1,14 +1,22 @@
-"""All-reduces so small that the packet simulator runs one round of them alone: which, and what is said of them."""
+"""All-reduces so small that the packet simulator runs one round of them alone: which, and what that does to a time."""
 
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import counted
+from flexnet.network.network import Network
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.simulate.fabric import Fabric
+from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.protocol import PACKET, Protocol
+from flexnet.simulate.replay import replay
+from flexnet.simulate.replay_report import Replay
 
-__all__ = ["cut_short", "short_cuts"]
+__all__ = ["all_rounds", "cut_short", "short_cuts"]
+
+WHOLE = PACKET._replace(small_packet_bytes=0.0)
+"""The packet simulator, if it ran all rounds."""
 
 
 def cut_short(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol: Protocol) -> npt.NDArray[np.bool_]:
@@ -33,3 +41,24 @@ def short_cuts(graph: TaskGraph) -> list[str]:
         f"of {counted(n, 'small all-reduce')} (9000 g to 18000 (g - 1) bytes over g servers) FlexNetPacket runs one "
         "round in place of 2 (g - 1), so its time is too short by the other rounds"
     ]
+
+
+def all_rounds(graph: TaskGraph, network: Network | Fabric, cut: Replay | None = None, *, fair: bool = False) -> float:
+    """How many times as long an iteration takes with all rounds of small all-reduces, by the same link model.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+    network : Network or Fabric
+    cut : Replay, optional
+        Without them, if that is known.
+    fair : bool
+        Share links fairly, which takes next to nothing, where packets would be followed.
+    """
+    if not fair:
+        once, full = cut or replay(graph, network), replay(graph, network, protocol=WHOLE)
+        if once.links == full.links:
+            return full.seconds / once.seconds
+    # or too many packets with all rounds
+    once, full = (replay(graph, network, links=FairLinks(protocol=p), protocol=p) for p in (PACKET, WHOLE))
+    return full.seconds / once.seconds

@@ -17,17 +17,18 @@ PROPAGATING: Mapping[str, float] = {"propagate": 0.25, "reconfigure": 0.75}  # m
 """Shares of the original's moves, without ``--enable-propagation`` and with it."""
 
 BLOCKS: Mapping[str, float] = {
-    "recut": 0.57,
+    "recut": 0.52,
     "shift": 0.1,
     "swap": 0.1,
     "deal": 0.08,
     "propagate": 0.05,
     "reconfigure": 0.05,
     "hold": 0.05,
+    "border": 0.05,
 }
 """Shares of moves in a portfolio; what is left out here can be asked for by `Settings.moves`."""
 
-LAYERED: Mapping[str, float] = {**BLOCKS, "recut": 0.47, "repeat": 0.1}
+LAYERED: Mapping[str, float] = {**BLOCKS, "recut": 0.42, "repeat": 0.1}
 """The same for a model of many layers."""
 
 MANY = 200
