@@ -26,7 +26,7 @@ from flexnet.search.networks import (
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio, first_slot
 from flexnet.search.prepared import Prepared, is_soon_exact
-from flexnet.search.pricing import EXACT_TASKS, Pricer
+from flexnet.search.pricing import Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
@@ -162,7 +162,6 @@ class _Layout:
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
         network = pricer.routed(first, network)
-        pricer.every_exact |= len(pricer.tasks(first).kind) <= EXACT_TASKS  # coarse prices would save next to nothing
         pricer.set_resolution(first, network)
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)

@@ -25,12 +25,14 @@ from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.routed import routed
 
-__all__ = ["EXACT_TASKS", "Price", "Pricer"]
+__all__ = ["Price", "Pricer"]
 
-# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices are up to 2 % off those of full
-# resolution and cost 5 (16 servers) to 100 times (128 servers) less; what is reported follows every packet.
+# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices of plans with many transfers
+# are mostly within 0.5 % of those of full resolution and take 3 (32 servers) to 30 times (128 servers) less; what is
+# reported follows every packet.
 ROUGH = 1e-2
-SEARCH_WINDOW = 1 / 400
+SEARCH_WINDOW = 1 / 200
+FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
 SEARCH_TOLERANCE = 0.02
 SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
 BUNDLED_HOPS = 1_000_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
@@ -84,6 +86,7 @@ class Pricer:
     protocol: Protocol = PACKET
     remembers: bool = False
     resolved: bool = field(default=False, init=False)
+    _full: LinkModel = field(init=False)
     _priced: Protocol = field(init=False)
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
@@ -93,7 +96,7 @@ class Pricer:
         self._builder = Builder(self.problem)
         # where rings of groups are meant to be, not where FlexNetPacket puts them
         self._priced = self.protocol._replace(rings_by_index=False)
-        self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
+        self._full = self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
 
     @property
     def second_look(self) -> bool:
@@ -101,7 +104,7 @@ class Pricer:
         return self.problem.semantics.fair_links
 
     def set_resolution(self, strategy: Strategy, network: Network) -> None:
-        """Choose how finely fair sharing is solved in `price` and `exact`, from the time of a typical plan.
+        """Choose how finely fair sharing is solved in `price` for many transfers, from the time of a typical plan.
 
         Parameters
         ----------
@@ -137,7 +140,8 @@ class Pricer:
             return self._remembered(strategy, network, limit)
         tasks = self._builder.arrays(strategy)
         directions = self._directions(rng, tasks, network)
-        seconds = self._links.seconds(tasks, self._arrays(tasks, network), limit=limit, directions=directions)
+        links = self._links_for(tasks)
+        seconds = links.seconds(tasks, self._arrays(tasks, network), limit=limit, directions=directions)
         return Price(seconds, seconds <= limit, directions)
 
     def _remembered(self, strategy: Strategy, network: Network, limit: float) -> Price:
@@ -146,7 +150,7 @@ class Pricer:
         priced = self._known.find(network, key, limit)
         if priced is None:
             tasks = self._builder.arrays(strategy)
-            seconds = self._links.seconds(tasks, self._arrays(tasks, network), limit=limit)
+            seconds = self._links_for(tasks).seconds(tasks, self._arrays(tasks, network), limit=limit)
             priced = Priced(seconds, seconds <= limit)
             self._known.keep(network, key, priced)
         return Price(priced.seconds, priced.seconds <= limit, None)
@@ -183,7 +187,7 @@ class Pricer:
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
         tasks = self._builder.arrays(strategy)
-        return self._links.timeline(tasks, self._arrays(tasks, network), directions=directions)
+        return self._links_for(tasks).timeline(tasks, self._arrays(tasks, network), directions=directions)
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
@@ -230,6 +234,12 @@ class Pricer:
                 f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
+
+    def _links_for(self, tasks: TaskArrays) -> LinkModel:
+        """Full resolution for few transfers, unless the plans of this search are so large that all are bundled."""
+        if self._links is self._full or isinstance(self._links, BundledLinks):
+            return self._links
+        return self._full if np.count_nonzero(tasks.kind == NOMINAL_COMM) <= FEW_TRANSFERS else self._links
 
     def _routed(self, tasks: TaskArrays, network: Network) -> Network:
         if not self.problem.semantics.fair_links:

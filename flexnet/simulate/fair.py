@@ -52,7 +52,8 @@ class FairLinks(LinkModel):
     Parameters
     ----------
     window : float
-        Least time in seconds between two solutions of the rates; 0 for every change.
+        Least time in seconds between two solutions of the rates where many flows share links, where few do a share of
+        it; 0 for every change.
     tolerance : float
         Relative distance under which links fill together; 0 for exact.
     protocol : Protocol

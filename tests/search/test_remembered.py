@@ -29,8 +29,8 @@ def test_a_chain_is_the_same_without_memory(semantics, topology):
         pricer = ready.search.pricer
         assert pricer.remembers
         pricer.remembers = remembers
-        calls, links = [], pricer._links.seconds
-        pricer._links = Counted(links, calls)
+        calls, links = [], pricer._full.seconds
+        pricer._full = pricer._links = Counted(links, calls)
         state, chain = ready.state, []
         for _ in range(150):
             state, info = ready.search.step(ready.rng, state)

@@ -35,6 +35,10 @@ TASK_ENDS, RING_ENDS, FLOWS_START, SERVER_ANSWERS = 0, 1, 2, 3
 # Classes of more links, those of rings, stay in the lists of their links without flows.
 FEW = 8
 
+# From this many classes of flows on rates stay for a whole window, with fewer for a share of it: to solve them takes as
+# much less, and prices come as near to those of full resolution where few flows share links as where many do.
+CROWD = 1000
+
 # Bounds are sums in another order than those of a simulation.
 ROUNDING = 1e-9
 
@@ -63,9 +67,10 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         Which of the network's routes every transfer, and every edge of a collective, takes.
     protocol : flexnet.simulate.protocol.Protocol
     window : float
-        Rates are solved anew at most once per this time (0: at every start and end of a flow).  A flow that starts
-        in between gets the share of its narrowest link that its weight then stands for; one that ends does so when its
-        bytes are served, and what it frees is handed out later.
+        Rates are solved anew at most once per this time (0: at every start and end of a flow), where fewer than
+        `CROWD` classes of flows share links once per as small a share of it.  A flow that starts in between gets the
+        share of its narrowest link that its weight then stands for; one that ends does so when its bytes are served,
+        and what it frees is handed out later.
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
@@ -105,11 +110,12 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     now = 0.0
     finish = 0.0
     solved = -np.inf  # when rates were solved last
+    span = 0.0  # for which they stay
     dirty = False  # whether flows have come or gone since
     next_end = np.inf  # when the next flow ends
     while work.stop[0] == 0:
         start_waiting(work.queues, heap, tasks.seconds, work.start, now)
-        network_time = max(now, solved + window) if dirty else next_end
+        network_time = max(now, solved + span) if dirty else next_end
         if heap.n[0] == 0 and network_time == np.inf:
             return finish
         if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
@@ -128,7 +134,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                 if what == TASK_ENDS:
                     _end_task(tasks, work, task, now)
                 elif what >= FLOWS_START:
-                    started, end = _start_flows(tasks, network, routes, protocol, work, what, task, now, solved, window)
+                    started, end = _start_flows(tasks, network, routes, protocol, work, what, task, now, solved, span)
                     dirty |= started
                     next_end = min(next_end, end)
             if finish > limit:
@@ -143,7 +149,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                 if links.peak.shape[0] > 0:
                     watch(work.classes, links)
             solved = now
-            dirty, next_end = _foresee_ends(heap, work.classes, work.flows, links, now, window)
+            span = window * min(1.0, work.classes.n_active[0] / CROWD)
+            dirty, next_end = _foresee_ends(heap, work.classes, work.flows, links, now, span)
     return np.nan
 
 
@@ -196,7 +203,7 @@ def _end_task(tasks, work, task, now):  # type: ignore[no-untyped-def]
 
 @inlined
 def _start_flows(  # type: ignore[no-untyped-def]
-    tasks, network, routes, protocol, work, what, task, now, solved, window
+    tasks, network, routes, protocol, work, what, task, now, solved, span
 ):
     """Start a transfer, or the rings of an all-reduce; return whether any shares links, and the first end."""
     n_task = tasks.kind.shape[0]
@@ -232,8 +239,8 @@ def _start_flows(  # type: ignore[no-untyped-def]
         started = True
         add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now)
         foresee_end(classes, c, now)
-        if window > 0.0 and classes.finish[c] <= solved + window:
-            target = classes.served[c] + classes.rate[c] * (solved + window - now)
+        if span > 0.0 and classes.finish[c] <= solved + span:
+            target = classes.served[c] + classes.rate[c] * (solved + span - now)
             retire(heap, classes, flows, links, c, target, now, classes.rate[c])
             foresee_end(classes, c, now)
         next_end = min(next_end, classes.finish[c])
@@ -262,15 +269,15 @@ def _retire_finished(heap, classes, flows, links, now):  # type: ignore[no-untyp
 
 
 @inlined
-def _foresee_ends(heap, classes, flows, links, now, window):  # type: ignore[no-untyped-def]
-    """Whether flows end before rates may change again, within ``window`` (they are retired); and when the next ends."""
+def _foresee_ends(heap, classes, flows, links, now, span):  # type: ignore[no-untyped-def]
+    """Whether flows end before rates may change again, within ``span`` (they are retired); and when the next ends."""
     dirty = False
     next_end = np.inf
     for a in range(classes.n_active[0]):
         c = classes.active[a]
-        if window > 0.0 and classes.finish[c] <= now + window:
+        if span > 0.0 and classes.finish[c] <= now + span:
             serve(classes, links, c, now)
-            target = classes.served[c] + classes.rate[c] * window  # the class keeps its share of links until then
+            target = classes.served[c] + classes.rate[c] * span  # the class keeps its share of links until then
             retire(heap, classes, flows, links, c, target, now, classes.rate[c])
             foresee_end(classes, c, now)
             dirty = True
