@@ -134,7 +134,7 @@ class Portfolio:
         which, plan, rebuilt, tried = -1, current, False, REWIRE
         accepted = improved = built = False
         if self.trials.can_rewire(current.network) and rng.random() < self._share_rewired(schedule):
-            if is_fit(schedule.round) and schedule.stage == 0 and rng.random() < REDRAWN:
+            if is_fit(schedule.round) and rng.random() < REDRAWN:
                 plan = self.trials.on_built(rng, current.strategy, limit, current.origin)
             else:
                 plan = self.trials.rewired(rng, current, limit)
@@ -197,7 +197,8 @@ class Portfolio:
             starts = tuple(start for start in schedule.starts if start.origin != RECUT)
             schedule = replace(schedule, starts=starts, pending=recuts, origins=(RECUT,) * len(recuts))
             schedule = replace(schedule, recut_round=schedule.round)
-        if schedule.pending or self.trials.can_rewire(state.network) or (self._hold >= 0 and any(fits(schedule))):
+        can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
+        if schedule.pending or (can_fit and any(fits(schedule))):
             return schedule
         return replace(schedule, round=schedule.round + 2, left_out=schedule.left_out + 2)
 

@@ -6,11 +6,10 @@ Then a round of fits: only networks change, and what reductions wait for.  How f
 the best strategy may look a third slower than others whose networks happen to suit them.  The first such round fits
 starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside them, cut in
 another way, on a network built for it.  On the best plan's network such a cut may take twice as long, and neither it
-nor the network would be changed first.  The best plan is fitted beside them, and then the best two of all for longer:
-where strategies change too, few networks are tried for any of them.  From then on rounds take turns.  What is ahead
-after a while is not always what ends up ahead, and what begins with the best plan stays near it: so after eliminations
-come fits and dives by turns, dives each from a start and all the way down, which take nothing from each other's plans.
-What comes out joins the pool.
+nor the network would be changed first.  From then on rounds take turns.  What is ahead after a while is not always what
+ends up ahead, and what begins with the best plan stays near it: so after eliminations come fits and dives by turns,
+dives each from a start and all the way down, which take nothing from each other's plans.  What comes out joins the
+pool.
 """
 
 from dataclasses import replace
@@ -40,7 +39,7 @@ __all__ = [
 TURN = 4  # rounds: elimination, fits, elimination, dives
 FIT, DIVE = 1, 3  # which of these they are
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
-FITS = ((12, 2, 0.01, 0.0003), (2, 6, 0.01, 0.0003))  # the same, of rounds of fits; recuts have slots beside these
+FITS = ((12, 2, 0.01, 0.0003),)  # the same, of rounds of fits; recuts have slots beside these
 DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of a round of dives
 RECUT = "heavy-recut"  # origin of starts that are the best plan with heavy operators cut in another way
 POOL = 12
@@ -100,7 +99,7 @@ def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
     if is_fit(schedule.round):
         starts, recuts = fits(schedule)
         entrants = _of_all_kinds(rng, starts, n, again=False) if starts else ()
-        return replace(schedule, entrants=entrants + recuts + schedule.pool[:1])
+        return replace(schedule, entrants=entrants + recuts)
     pool = schedule.pool
     weights = np.array([(plan.seconds / pool[0].seconds) ** -FAVOUR for plan in pool])
     weights[0] = np.inf  # is there for sure
@@ -109,7 +108,7 @@ def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
 
 
 def fits(schedule: Schedule) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
-    """What a round of fits begins with beside the best plan: the starts, if it is the first, and the fastest recuts."""
+    """What a round of fits is about: the starts, if it is the first one, and the fastest recuts."""
     starts = tuple(start for start in schedule.starts if schedule.round == FIT and start.origin != RECUT)
     return starts, tuple(start for start in schedule.starts if start.origin == RECUT)
 
@@ -126,8 +125,7 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
     starts = schedule.starts
     for plan in results:
         pool = pooled(pool, plan)
-    for plan in results[:-1] if is_fit(schedule.round) and schedule.stage == 0 else ():  # the last is of the pool
-        starts = with_start(starts, plan)
+        starts = with_start(starts, plan) if is_fit(schedule.round) else starts
     schedule = replace(schedule, pool=pool, starts=starts, slot=0, results=(), stage=schedule.stage + 1)
     if schedule.stage < len(stages):
         return replace(schedule, entrants=ranked[: stages[schedule.stage][0]])
