@@ -239,7 +239,7 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
 
 def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     """What they found are starts to dive from, and plans of the pool."""
-    ready = wired(2)
+    ready = wired(3)
     state = ready.state
     while state.schedule.round < 1 or not state.schedule.entrants:
         state, _ = ready.search.step(ready.rng, state)
