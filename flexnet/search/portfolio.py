@@ -3,12 +3,12 @@
 First starts are priced, each on networks built for it (of large plans only those that might win), and the best of them
 once more with reductions that wait for what is sent between groups of servers.  Then come rounds of annealing
 (`flexnet.search.rounds`), and before some of them more starts: the best plan with heavy operators cut in another way
-(`flexnet.search.moves.heavy`).  A proposal is a
-move, a change of the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by
-which what two plans have each found for itself comes together.  Temperatures are shares of the current time, so they
-suit iterations of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what
-they have brought, by draws of the one generator: the chain of proposals does not depend on how long the search may
-take, so one that goes on longer never finds a plan that is worse by the prices it searches with.
+(`flexnet.search.moves.heavy`), or with reductions that no longer wait, or all do.  A proposal is a move, a change of
+the network, or in eliminations a cross: a block that becomes as it is in another plan of the pool, by which what two
+plans have each found for itself comes together.  Temperatures are shares of the current time, so they suit iterations
+of a millisecond as of a minute.  Which plans are annealed again, and which moves are made, follows what they have
+brought, by draws of the one generator: the chain of proposals does not depend on how long the search may take, so one
+that goes on longer never finds a plan that is worse by the prices it searches with.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.crossing import crossed
 from flexnet.search.moves.heavy import heavy_recuts
-from flexnet.search.moves.hold import all_held
+from flexnet.search.moves.hold import all_held, other_holds
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.pricing import Pricer
 from flexnet.search.rounds import (
@@ -190,10 +190,12 @@ class Portfolio:
     def _before_fits(self, rng: np.random.Generator, state: State, schedule: Schedule) -> Schedule:
         """Other cuts of the best plan's heavy operators join the starts that are fitted; on to dives if there are none.
 
-        Such cuts need other networks; where these stay, the first round of fits is about what reductions wait for.
+        Such cuts need other networks, and so do reductions that wait or no longer do; where these stay, the first round
+        of fits is about what reductions wait for.
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
-            recuts = tuple(islice(heavy_recuts(rng, self.moves.space, state.best.strategy), RECUT_SLOTS * self.slot))
+            space, best = self.moves.space, state.best.strategy
+            recuts = (*other_holds(space, best), *islice(heavy_recuts(rng, space, best), RECUT_SLOTS * self.slot))
             starts = tuple(start for start in schedule.starts if start.origin != RECUT)
             schedule = replace(schedule, starts=starts, pending=recuts, origins=(RECUT,) * len(recuts))
             schedule = replace(schedule, recut_round=schedule.round)
@@ -235,7 +237,12 @@ class Portfolio:
         return state, Info(seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
 
     def _is_walled(self, rng: np.random.Generator, plan: Candidate, best: Candidate) -> bool:
-        """Whether the network of the best plan does not suit a plan, so that small changes do not lead there."""
+        """Whether the network of the best plan does not suit a plan, so that small changes do not lead there.
+
+        With other reductions that wait none does.
+        """
+        if np.array_equal(plan.strategy.choice, best.strategy.choice):
+            return True
         limit = WALL * plan.seconds
         return self.trials.here(rng, plan.strategy, best.network, limit, plan.origin).seconds > limit
 

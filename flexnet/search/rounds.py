@@ -1,15 +1,15 @@
 """The rounds of a portfolio: what enters, how long and how hot each of its slots is, and what goes on.
 
 A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
-four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as descent.
-Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that says little:
-the best strategy may look a third slower than others whose networks happen to suit them.  The first such round fits
-starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside them, cut in
-another way, on a network built for it.  On the best plan's network such a cut may take twice as long, and neither it
-nor the network would be changed first.  From then on rounds take turns.  What is ahead after a while is not always what
-ends up ahead, and what begins with the best plan stays near it: so after eliminations come fits and dives by turns,
-dives each from a start and all the way down, which take nothing from each other's plans.  What comes out joins the
-pool.
+four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as
+descent.  Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that
+says little: the best strategy may look a third slower than others whose networks happen to suit them.  The first such
+round fits starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside them,
+cut in another way, or with other reductions that wait, on a network built for it.  On the best plan's network such a
+cut may take twice as long, and neither it nor the network would be changed first.  From then on rounds take turns.
+What is ahead after a while is not always what ends up ahead, and what begins with the best plan stays near it: so
+after eliminations come fits and dives by turns, dives each from a start and all the way down, which take nothing from
+each other's plans.  What comes out joins the pool.
 """
 
 from dataclasses import replace

@@ -116,7 +116,7 @@ class FairLinks(LinkModel):
         n_ring, n_inc, most = ring_sizes(tasks, network, routes, self.protocol, self._group_class)
         n_flow = len(tasks.kind) + n_group * most
         n_path, lengths = len(network.route_ptr) - 1, LENGTHS if self.protocol.by_window else 1
-        n_class = n_ring * lengths + min(len(tasks.kind), n_path * lengths)
+        n_class = n_ring * lengths + min(2 * len(tasks.kind), n_path * lengths)  # transfers are young, then old
         n_place = (n_inc + len(network.route)) * lengths
         n_link = len(network.bandwidth)
         n_task, n_server = len(tasks.kind), network.n_server

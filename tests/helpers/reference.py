@@ -239,7 +239,7 @@ def whole_packets(size, protocol):
 
 
 def share(size, hops, protocol):
-    """What a flow weighs beside others, with so many links that count."""
+    """What a ring weighs beside others, by the size of a round and the hops of its longest edge."""
     if not protocol.by_window:
         return 1.0
     length = sum(size >= packets * protocol.packet_bytes for packets in (850, 1250, 2800))
@@ -247,12 +247,15 @@ def share(size, hops, protocol):
 
 
 def weights_of(flows, protocol):
-    """Weights of flows at a moment: of transfers by the links of their path that others use too."""
+    """Weights of flows at a moment: of old transfers by the links of their path that others use too."""
     crowd = Counter(link for f in flows for link in f["links"])
-    return [
-        f["weight"] if "size" not in f else share(f["size"], sum(crowd[link] > 1 for link in f["links"]), protocol)
-        for f in flows
-    ]
+
+    def weight(f):
+        if "size" not in f or not protocol.by_window:
+            return f.get("weight", 1.0)
+        return 12.0 if f["young"] else max(sum(crowd[link] > 1 for link in f["links"]), 1) ** -2.0
+
+    return [weight(f) for f in flows]
 
 
 class Timers:
@@ -328,8 +331,9 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
             if routes is not None:
                 links = links_of(network, routes.transfer[t])
             size = whole_packets(int(graph.bytes[t]), protocol)
-            flows.append({"links": links, "left": size, "size": size, "done": ("end", t)})
-            flows[-1].update(delay=delay([links], 1))
+            young = min(size, 720 * protocol.packet_bytes) if protocol.by_window else size
+            flows.append({"links": links, "left": young, "size": size, "done": ("end", t)})
+            flows[-1].update(young=True, later=size - young, delay=delay([links], 1))
         elif graph.kind[t] == ALLREDUCE:
             timers.append((now + graph.seconds[t], ("rings", t)))
         else:
@@ -368,6 +372,8 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
         for f in flows:
             if f["finish"] <= now * SAME and f.get("again", 0.0) > 0.0 and (more := senders.again(f)) > 0.0:
                 f["left"], f["finish"] = more, np.inf
+            if f["finish"] <= now * SAME and f.get("later", 0.0) > 0.0:
+                f["left"], f["finish"], f["later"], f["young"] = f["later"], np.inf, 0.0, False
         timers += [(now + f["delay"], f["done"]) for f in flows if f["finish"] <= now * SAME]
         flows = [f for f in flows if f["finish"] > now * SAME]
         due = [what for time, what in timers if time <= now * SAME]

@@ -23,7 +23,7 @@ from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search.candidates import Candidate
 from flexnet.search.find import find_plan
 from flexnet.search.moves.blocks import make_blocks
-from flexnet.search.moves.hold import Hold, with_regions_held
+from flexnet.search.moves.hold import Hold, other_holds, with_regions_held
 from flexnet.search.moves.mix import block_shares, make_mix
 from flexnet.search.moves.space import make_space
 from flexnet.search.outputs.strategy import StrategyText
@@ -104,6 +104,21 @@ def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
     assert all(problem.graph.operators[op].weights for op in late)
     assert (changed.after[new] < np.flatnonzero(new)).all()  # operators before theirs, whose backward pass comes later
     assert same_strategy(make_strategy(problem, configs_of(problem, changed)), changed)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_other_holds_are_none_and_those_of_regions(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    space = make_space(problem, strided=False)
+    strategy = make_strategy(problem, waiting(rng, problem, random_configs(rng, problem)))
+    none = strategy._replace(after=np.full_like(strategy.after, -1))
+    expected = [one for one in (none, with_regions_held(space.blocks, none)) if not same_strategy(one, strategy)]
+    found = other_holds(space, strategy)
+    assert len(found) == len(expected)
+    assert all(map(same_strategy, found, expected))
+    assert not other_holds(make_space(problem, strided=False, ordered=False), strategy)
 
 
 @given(SEEDS)

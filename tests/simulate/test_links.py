@@ -20,7 +20,7 @@ from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks
-from flexnet.simulate.kernels.windows import LENGTHS, PACKETS, length_of, share_of
+from flexnet.simulate.kernels.windows import LENGTHS, OLD, PACKETS, YOUNG, YOUTH, length_of, share_of
 from flexnet.simulate.protocol import FLUID, PACKET
 
 seeds = st.integers(0, 2**32 - 1)
@@ -370,19 +370,34 @@ def test_longer_flows_and_those_that_are_marked_on_more_links_have_less():
     alone = [share_of(length, 1) for length in range(LENGTHS)]
     assert alone == sorted(alone, reverse=True)
     assert [share_of(length, 0) for length in range(LENGTHS)] == alone
-    assert share_of(0, 3) == alone[0]  # over before it is marked
-    assert share_of(LENGTHS - 1, 3) == pytest.approx(alone[-1] / 9)
+    assert share_of(YOUNG, 3) == alone[0]  # not marked yet
+    assert share_of(OLD, 3) == pytest.approx(alone[-1] / 9)
 
 
-@pytest.mark.parametrize(("packets", "weight"), [(400, 1.0), (1000, 2**-0.3), (2000, 2**-1.2), (5000, 2**-2.0)])
-def test_a_transfer_over_two_shared_links_waits_for_those_over_one(packets, weight):
+def test_a_young_transfer_goes_ahead_of_an_old_one():
+    """0 and 1 send to 2; the second begins when the first is old, and has 12 of 13 of the link at first."""
+    packet, bandwidth = int(PACKET.packet_bytes), 12.5e9
+    graph = one_transfer(3, [(0, 2), (1, 2)], 3000 * packet)
+    seconds = graph.seconds.copy()
+    seconds[3] = 1000 * packet / bandwidth
+    end = FairLinks(protocol=PACKET).timeline(replace(graph, seconds=seconds).arrays(), star(3, bandwidth, 0.0)).end
+    first, second = end[graph.kind == NOMINAL_COMM] * bandwidth / packet
+    waited = YOUTH / 12  # packets of the first one while the second is young
+    assert first == pytest.approx(1000 + YOUTH + waited + 2 * (2000 - waited), rel=1e-3)
+    assert second == pytest.approx(6000, rel=1e-3)
+
+
+@pytest.mark.parametrize("packets", [400, 1000, 2000, 5000])
+def test_a_transfer_over_two_shared_links_waits_for_those_over_one(packets):
     """0 to 1 shares the link of 0 with 0 to 2, that to 1 with 3 to 1; when these are through, it has both alone."""
+    young = min(packets, YOUTH)  # as long as all are, they share alike; then it weighs 2^-2 on each link
     size = packets * int(PACKET.packet_bytes)
     graph = one_transfer(4, [(0, 1), (0, 2), (3, 1)], size)
     end = FairLinks(protocol=PACKET).timeline(graph.arrays(), star(4, 12.5e9, 0.0)).end
     both, first, second = end[graph.kind == NOMINAL_COMM]
     once = size / 12.5e9
-    assert (first, second) == pytest.approx([once * (1 + weight)] * 2, rel=1e-2)
+    alone = (2 * young + 1.25 * (packets - young)) / packets
+    assert (first, second) == pytest.approx([once * alone] * 2, rel=1e-2)
     assert both == pytest.approx(2 * once, rel=1e-2)
 
 

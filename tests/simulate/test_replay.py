@@ -175,7 +175,8 @@ def test_more_bandwidth_is_slower_only_by_list_scheduling_anomalies(graphs):
 
     Measured over the published graphs and plans at 60 speeds from 10 to 1600 Gbps: never on VGG, the transformer and
     the testbed, up to 5 % on CANDLE, and 11.1 % on the 400 Gbps DLRM at 621 Gbps.  With the order of every server
-    fixed it happens on one random network only, by 0.2 %: there, what starts sooner shares links with other flows.
+    fixed it happens to DLRM only, by up to 2.3 %: what starts sooner shares links with other flows, or while these are
+    young.
     """
     speeds = np.geomspace(10, 1600, 60)
     rises, fixed = {}, {}
@@ -192,7 +193,7 @@ def test_more_bandwidth_is_slower_only_by_list_scheduling_anomalies(graphs):
         chained.check()
         fixed[path.stem] = worst_rise(chained, fabric_of, speeds)
     assert max(rises.values()) < 0.12
-    assert max(fixed.values()) < 0.0025
+    assert max(fixed.values()) < 0.03
     assert all(
         rise < 1e-3 for name, rise in rises.items() if "vgg" in name or "transformer" in name or "testbed" in name
     )

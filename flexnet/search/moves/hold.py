@@ -16,7 +16,7 @@ from flexnet.search.moves.blocks import Blocks, Ints, copy_of
 from flexnet.search.moves.move import Move
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["Hold", "all_held", "hold_back", "read_last", "with_regions_held"]
+__all__ = ["Hold", "all_held", "hold_back", "other_holds", "read_last", "with_regions_held"]
 
 RELEASED = 0.35  # of the proposals
 FAR = 0.25  # of the others wait for any operator before theirs, not for one whose output they read
@@ -71,6 +71,16 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
         before = read_last(blocks, region)
         changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
     return changed
+
+
+def other_holds(space: MoveSpace, strategy: Strategy) -> tuple[Strategy, ...]:
+    """The strategy with no reductions that wait, and as `with_regions_held`; but for itself, where they may wait."""
+    if not space.ordered:
+        return ()
+    eager = copy_of(strategy)
+    eager.after[:] = -1
+    both = (eager, with_regions_held(space.blocks, eager))
+    return tuple(one for one in both if not np.array_equal(one.after, strategy.after))
 
 
 def read_last(blocks: Blocks, region: Collection[int]) -> int:

@@ -12,8 +12,10 @@ from flexnet.simulate.kernels.flow_classes import (
     admit_rings,
     class_of_path,
     clear,
+    end_soon,
     foresee_end,
     forget_paths,
+    grow_old,
     let_go,
     retire,
     serve,
@@ -25,7 +27,7 @@ from flexnet.simulate.kernels.maxmin import share_links
 from flexnet.simulate.kernels.reach import delist
 from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
-from flexnet.simulate.kernels.windows import length_of
+from flexnet.simulate.kernels.windows import YOUNG, length_of
 
 __all__ = ["simulate_fair"]
 
@@ -122,6 +124,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             now = max(now, heap.times[0])
             if next_end <= now * (1.0 + SAME_TIME):  # what ends at one time comes before what starts then
                 _retire_finished(heap, work.classes, work.flows, links, now)
+                grow_old(heap, network, protocol, work.classes, work.flows, links, now, solved + span)
                 dirty, next_end = True, np.inf
             while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
                 item = np.uint32(pop(heap))
@@ -142,6 +145,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         else:
             now = max(now, network_time)
             _retire_finished(heap, work.classes, work.flows, links, now)
+            grow_old(heap, network, protocol, work.classes, work.flows, links, now, now)
             if window > 0.0:
                 let_go(work.classes, links)
             if work.classes.n_active[0] > 0:
@@ -151,6 +155,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             solved = now
             span = window * min(1.0, work.classes.n_active[0] / CROWD)
             dirty, next_end = _foresee_ends(heap, work.classes, work.flows, links, now, span)
+            end = grow_old(heap, network, protocol, work.classes, work.flows, links, now, now + span)
+            next_end = min(next_end, end)
     return np.nan
 
 
@@ -171,6 +177,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.flows[:] = 0
     links.crowded[:] = False
     links.head[:] = NONE
+    work.flows.aging[0] = NONE
     links.drained[:] = 0.0
     links.late[:] = -np.inf
     links.any_late[0] = False
@@ -212,7 +219,7 @@ def _start_flows(  # type: ignore[no-untyped-def]
         n_new = 1
         rounds = 1
         size = whole_packets(tasks.bytes[task], protocol)
-        first = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), size)
+        first = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), YOUNG)
         item = TASK_ENDS * n_task + task
     else:
         group = work.rings.group_class[tasks.place[task]]
@@ -238,12 +245,9 @@ def _start_flows(  # type: ignore[no-untyped-def]
             continue
         started = True
         add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now)
-        foresee_end(classes, c, now)
-        if span > 0.0 and classes.finish[c] <= solved + span:
-            target = classes.served[c] + classes.rate[c] * (solved + span - now)
-            retire(heap, classes, flows, links, c, target, now, classes.rate[c])
-            foresee_end(classes, c, now)
-        next_end = min(next_end, classes.finish[c])
+        next_end = min(next_end, end_soon(heap, classes, flows, links, c, now, solved + span))
+    if started:
+        next_end = min(next_end, grow_old(heap, network, protocol, classes, flows, links, now, solved + span))
     return started, next_end
 
 
@@ -277,9 +281,7 @@ def _foresee_ends(heap, classes, flows, links, now, span):  # type: ignore[no-un
         c = classes.active[a]
         if span > 0.0 and classes.finish[c] <= now + span:
             serve(classes, links, c, now)
-            target = classes.served[c] + classes.rate[c] * span  # the class keeps its share of links until then
-            retire(heap, classes, flows, links, c, target, now, classes.rate[c])
-            foresee_end(classes, c, now)
+            end_soon(heap, classes, flows, links, c, now, now + span)
             dirty = True
         next_end = min(next_end, classes.finish[c])
     return dirty, next_end

@@ -72,10 +72,10 @@ class Rings(NamedTuple):
 
 @struct
 class Classes(NamedTuple):
-    """Flows with the same links and about as long (`flexnet.simulate.kernels.windows`).
+    """Flows with the same links that weigh as much (`flexnet.simulate.kernels.windows`).
 
-    Rings come first, those of a group for every length one after the other; then routes in the order of their first
-    transfer of a length.
+    Rings come first, those of a group for every length of a round one after the other; then routes in the order of
+    their first transfer that is young, or old.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ class Classes(NamedTuple):
     weight : float64 (n_class,)
         Share of a link that a flow gets beside others.
     length : int64 (n_class,)
-        Of transfers whose weight follows how many of their links are shared, which of the lengths of
-        `flexnet.simulate.kernels.windows`; else -1.
+        Of transfers whose weight follows how many of their links are shared, as which of the lengths of
+        `flexnet.simulate.kernels.windows` they weigh; else -1.
     n_flow, n_ending : int64 (n_class,)
         Flows, and those that are about to end but keep their share of links until rates are solved.
     rate : float64 (n_class,)
@@ -125,7 +125,7 @@ class Classes(NamedTuple):
     path : int64 (n_class,)
         Place in ``of_path``; -1 for rings.
     of_path : uint32 (n_path * LENGTHS,)
-        One more than the class of the transfers of every length along every route, or 0.
+        One more than the class of the transfers of every age along every route, or 0.
     """
 
     n: Ints
@@ -178,6 +178,12 @@ class Flows(NamedTuple):
         Seconds from its last byte's leaving to its arrival.
     opened, again : float64 (n_flow,)
         When it started, and the bytes it sends twice if news is late (`flexnet.simulate.kernels.timers`).
+    left : float64 (n_flow,)
+        Bytes that a young transfer has to send when it is old (`flexnet.simulate.kernels.windows`).
+    path : int64 (n_flow,)
+        Route of a transfer that is about to be.
+    aging : uint32 (1,)
+        First of a list of such transfers, or NONE.
     """
 
     n: Ints
@@ -187,6 +193,9 @@ class Flows(NamedTuple):
     delay: Floats
     opened: Floats
     again: Floats
+    left: Floats
+    path: Ints
+    aging: Numbers
 
 
 @struct

@@ -7,7 +7,7 @@ from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.timers import expect_news, news_is_late
-from flexnet.simulate.kernels.windows import LENGTHS, length_of, share_of
+from flexnet.simulate.kernels.windows import LENGTHS, OLD, YOUNG, share_of, young_part
 
 __all__ = [
     "SAME_TIME",
@@ -15,8 +15,10 @@ __all__ = [
     "admit_rings",
     "class_of_path",
     "clear",
+    "end_soon",
     "foresee_end",
     "forget_paths",
+    "grow_old",
     "let_go",
     "retire",
     "serve",
@@ -28,10 +30,9 @@ SAME_TIME = 1e-10
 
 
 @inlined
-def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-untyped-def]
-    """Class of the flows of about ``size`` bytes along a route; a new one if it has none yet."""
-    length = length_of(size, protocol)
-    key = np.uint32(path * LENGTHS + length)
+def class_of_path(network, protocol, classes, path, age):  # type: ignore[no-untyped-def]
+    """Class of the transfers along a route that are `YOUNG`, or `OLD`; a new one if it has none yet."""
+    key = np.uint32(path * LENGTHS + age)
     if classes.of_path[key] > 0:
         c = np.uint32(classes.of_path[key] - 1)
     else:
@@ -54,8 +55,8 @@ def class_of_path(network, protocol, classes, path, size):  # type: ignore[no-un
         classes.end[c] = at
         classes.hops[c] = at - classes.begin[c]
         classes.extra_latency[c] = extra
-        classes.weight[c] = share_of(length, 1) if protocol.by_window else 1.0
-        classes.length[c] = length if length > 0 and classes.hops[c] > 1 else -1  # of short ones hops do not count
+        classes.weight[c] = share_of(age, 1) if protocol.by_window else 1.0
+        classes.length[c] = age if age > YOUNG and classes.hops[c] > 1 else -1  # of young ones hops do not count
         clear(classes, c)
     return c
 
@@ -105,6 +106,67 @@ def serve(classes, links, c, now):  # type: ignore[no-untyped-def]
 @inlined
 def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now):  # type: ignore[no-untyped-def]
     """Add a flow of ``size`` bytes in ``rounds`` to class ``c``; ``item`` is what its arrival brings about."""
+    narrowest = _join(network, classes, links, c, now)
+    f = np.uint32(flows.n[0])
+    flows.n[0] += 1
+    flows.item[f] = item
+    flows.delay[f] = rounds * (
+        protocol.round_trips * classes.hops[c] * network.latency
+        + (classes.hops[c] - 1) * protocol.packet_bytes / narrowest
+        + protocol.round_trips * classes.extra_latency[c]
+    )
+    flows.again[f] = 0.0
+    flows.left[f] = 0.0
+    young = size
+    if protocol.by_window and classes.path[c] >= 0:
+        young = young_part(size, protocol)
+        flows.left[f] = size - young
+        young += expect_news(network, protocol, classes, flows, links, c, f, size, now)
+    _follow(classes, flows, c, f, young)
+
+
+@called
+def grow_old(heap, network, protocol, classes, flows, links, now, until):  # type: ignore[no-untyped-def]
+    """Let transfers that have been marked down go on among others like them; return when the first ends.
+
+    Those that end before rates may change again, ``until`` then, are retired.
+    """
+    next_end = np.inf
+    while flows.aging[0] != NONE:
+        f = flows.aging[0]
+        flows.aging[0] = flows.following[f]
+        c = class_of_path(network, protocol, classes, np.uint32(flows.path[f]), OLD)
+        _join(network, classes, links, c, now)
+        size = flows.left[f]
+        flows.left[f] = 0.0
+        _follow(classes, flows, c, f, size)
+        next_end = min(next_end, end_soon(heap, classes, flows, links, c, now, until))
+    return next_end
+
+
+@inlined
+def end_soon(heap, classes, flows, links, c, now, until):  # type: ignore[no-untyped-def]
+    """Retire flows of class ``c`` that end before rates may change, ``until`` then; return when the next one ends."""
+    foresee_end(classes, c, now)
+    if until > now and classes.finish[c] <= until:
+        target = classes.served[c] + classes.rate[c] * (until - now)  # it keeps its share of links until then
+        retire(heap, classes, flows, links, c, target, now, classes.rate[c])
+        foresee_end(classes, c, now)
+    return classes.finish[c]
+
+
+@inlined
+def _follow(classes, flows, c, f, size):  # type: ignore[no-untyped-def]
+    """Put flow ``f``, of which ``size`` bytes are to be served, among those of class ``c``."""
+    flows.last_byte[f] = classes.served[c] + size
+    flows.following[f] = classes.head[c]
+    classes.head[c] = f
+    classes.next_end[c] = min(classes.next_end[c], flows.last_byte[f])
+
+
+@inlined
+def _join(network, classes, links, c, now):  # type: ignore[no-untyped-def]
+    """Let class ``c`` have a flow more; return the bandwidth of its narrowest link."""
     if classes.n_flow[c] == 0:
         classes.served[c] = 0.0  # counted anew, so that sums stay short
         classes.since[c] = now
@@ -126,21 +188,7 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
         provisional = min(provisional, weight * network.bandwidth[link] / links.users[link])
         narrowest = min(narrowest, network.bandwidth[link])
     classes.rate[c] = min(classes.rate[c], provisional)
-    f = np.uint32(flows.n[0])
-    flows.n[0] += 1
-    flows.last_byte[f] = classes.served[c] + size
-    flows.item[f] = item
-    flows.delay[f] = rounds * (
-        protocol.round_trips * classes.hops[c] * network.latency
-        + (classes.hops[c] - 1) * protocol.packet_bytes / narrowest
-        + protocol.round_trips * classes.extra_latency[c]
-    )
-    flows.again[f] = 0.0
-    if protocol.by_window and classes.path[c] >= 0:
-        flows.last_byte[f] += expect_news(network, protocol, classes, flows, links, c, f, size, now)
-    flows.following[f] = classes.head[c]
-    classes.head[c] = f
-    classes.next_end[c] = min(classes.next_end[c], flows.last_byte[f])
+    return narrowest
 
 
 @inlined
@@ -154,7 +202,8 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
     With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on; then they
-    keep their share of links until rates are solved (`let_go`).
+    keep their share of links until rates are solved (`let_go`).  Young transfers that have more to send do not arrive
+    but wait to be old (`grow_old`).
     """
     before = NONE
     n_done = 0
@@ -165,13 +214,19 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
         if flows.last_byte[f] <= target:
             flows.last_byte[f] += news_is_late(classes, flows, links, c, f)
         if flows.last_byte[f] <= target:
-            at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
-            push(heap, at + flows.delay[f], flows.item[f])
             if before == NONE:
                 classes.head[c] = after
             else:
                 flows.following[before] = after
             n_done += 1
+            if flows.left[f] > 0.0:
+                flows.left[f] += max(flows.last_byte[f] - classes.served[c], 0.0)
+                flows.following[f] = flows.aging[0]
+                flows.aging[0] = f
+                flows.path[f] = classes.path[c] // LENGTHS
+            else:
+                at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
+                push(heap, at + flows.delay[f], flows.item[f])
         else:
             soonest = min(soonest, flows.last_byte[f])
             before = f
