@@ -12,6 +12,7 @@ from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
+from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.totient import group_sizes
 from flexnet.network.wiring.balance import balanced, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
@@ -25,6 +26,7 @@ Rebuild = Callable[[np.random.Generator, Demand], Network]
 KNOWN_TOPOLOGIES = 256
 KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
+AT_RANDOM = 0.15  # are random graphs; the others are wired for groups and pairs
 
 
 def fixed_network(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Network:
@@ -127,11 +129,13 @@ class Networks:
     degree: int | None
 
     def built(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        """Networks for a demand: the family's, or at times those wired for just these groups and pairs."""
+        """Networks for a demand: the family's, or at times those wired for its groups and pairs, or at random."""
         how = rng.random()
         if self.degree is None or how < FAMILY:
             return self.of_family(rng, demand)
-        return self.wired(rng, demand, regular=how < (1 + FAMILY) / 2)
+        if how < FAMILY + AT_RANDOM:
+            return self.at_random(rng, demand)
+        return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM) / 2)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """The family's network for a demand, in our semantics with routes and rings that suit it (`_fitted`)."""
@@ -146,6 +150,16 @@ class Networks:
         topology = wire(demand, self.degree, rng, regular=regular)
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
         return _fitted(rng, network, demand)
+
+    def at_random(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """Networks of random links, where links may be any, with round trips for the groups of a demand (`_fitted`).
+
+        Where many send to many, the best of a few may be better than what rings leave.
+        """
+        assert self.degree is not None
+        topology = replace(random_graph(self.problem.cluster.n_server, self.degree, rng), name="wired")
+        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""

@@ -12,7 +12,7 @@ that goes on longer never finds a plan that is worse by the prices it searches w
 """
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -195,7 +195,8 @@ class Portfolio:
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
             space, best = self.moves.space, state.best.strategy
-            recuts = (*other_holds(space, best), *islice(heavy_recuts(rng, space, best), RECUT_SLOTS * self.slot))
+            cuts = ((cut, *other_holds(space, cut)[-1:]) for cut in heavy_recuts(rng, space, best))
+            recuts = tuple(islice(chain(other_holds(space, best), chain.from_iterable(cuts)), RECUT_SLOTS * self.slot))
             starts = tuple(start for start in schedule.starts if start.origin != RECUT)
             schedule = replace(schedule, starts=starts, pending=recuts, origins=(RECUT,) * len(recuts))
             schedule = replace(schedule, recut_round=schedule.round)

@@ -14,6 +14,8 @@ from flexnet.search.pricing import Pricer
 
 __all__ = ["Trials"]
 
+RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
+
 
 @dataclass(frozen=True, slots=True)
 class Trials:
@@ -58,6 +60,8 @@ class Trials:
         if self.networks.degree is not None:
             for regular in (False, True):
                 networks += self.networks.wired(rng, demand, regular=regular)
+            for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
+                networks += self.networks.at_random(rng, demand)
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:

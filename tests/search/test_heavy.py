@@ -55,6 +55,7 @@ def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
         together = [(op,) for op in (*heavy, *beside)] + [
             twins for twins in blocks.alike if {*heavy, *beside} & {*twins}
         ]
+        together += [heavy] if len({space.degrees[op][strategy.choice[op]] for op in heavy}) == 1 else []
         assert any(changed <= set(block) for block in together)
         for op in changed & {*heavy, *beside}:
             choice = int(strategy.choice[op])
@@ -71,13 +72,26 @@ def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
     assert len(set(keys)) == len(keys)
 
 
+def test_heavy_operators_are_cut_alike_all_together_first():
+    space, start = space_and_start()
+    heavy, found = heavy_operators(space), []
+    for strategy in islice(heavy_recuts(np.random.default_rng(0), space, start), 5):
+        (degrees,) = {space.degrees[op][strategy.choice[op]] for op in heavy}
+        (servers,) = {tuple(home(strategy, op).tolist()) for op in heavy}
+        found.append((degrees, servers))
+    own = {(space.degrees[op][start.choice[op]], (0, 1, 2, 3)) for op in heavy}
+    assert own == {((1, 4), (0, 1, 2, 3))}  # is no recut
+    halves = [(0, 2), (0, 1)]
+    assert found == [((1, 2), half) for half in halves] + [((2, 1), half) for half in halves] + [((4, 1), (0, 1, 2, 3))]
+
+
 def test_some_are_drawn_where_there_are_more():
     space, start = space_and_start()
     every = {
         strategy.choice.tobytes() + strategy.devices.tobytes()
         for strategy in heavy_recuts(np.random.default_rng(0), space, start)
     }
-    drawn = [list(islice(heavy_recuts(np.random.default_rng(seed), space, start), 5)) for seed in (0, 0, 1)]
+    drawn = [list(islice(heavy_recuts(np.random.default_rng(seed), space, start), 10))[5:] for seed in (0, 0, 1)]
     keys = [[s.choice.tobytes() + s.devices.tobytes() for s in one] for one in drawn]
     assert keys[0] == keys[1] != keys[2]
     assert all(len(one) == 5 and set(one) <= every for one in keys)

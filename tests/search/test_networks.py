@@ -71,6 +71,22 @@ def test_networks_of_a_family_are_fitted_to_a_demand():
     assert link_seconds(other, demand).max() < link_seconds(one, demand).max()
 
 
+def test_networks_at_random_have_round_trips_for_the_groups_of_a_demand():
+    """And routes that share the load of its pairs; each draw has other links."""
+    cluster, groups = Cluster(12, degree=4), {tuple(range(0, 12, 2)): 1e8, tuple(range(12)): 1e8}
+    demand = Demand(12, 1e6 * (1 - np.eye(12)), {}, groups)
+    problem, rng = problem_of(mlp(), cluster, CORRECTED), np.random.default_rng(0)
+    networks = Networks(problem, rebuilder(problem, RandomGraph(4)), 4)
+    drawn = [network for _ in range(3) for network in networks.at_random(rng, demand)]
+    assert len({network.topology.links.tobytes() for network in drawn}) == 3
+    for network in drawn:
+        assert (network.topology.links.sum(axis=1) <= 4).all()
+        assert {tuple(sorted(cycle)) for cycle in network.topology.cycles} == set(groups)
+        assert np.isfinite(link_seconds(network, demand)).all()
+    built = [networks.built(rng, demand)[0].topology.links.tobytes() for _ in range(40)]
+    assert len(set(built)) > 3
+
+
 def test_cycles_follow_the_groups_of_a_strategy():
     problem = problem_of(mlp(), Cluster(8, degree=3), CORRECTED)
     base = fixed_network(problem, RandomGraph(3), np.random.default_rng(0))

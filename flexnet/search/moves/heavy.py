@@ -1,6 +1,7 @@
 """Other cuts of the heaviest operators, and of those between them."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,30 +18,30 @@ ENOUGH = 0.95  # of all weights are theirs
 
 
 class _Recut(NamedTuple):
-    block: tuple[int, ...]
-    choice: int
+    choices: tuple[tuple[int, int], ...]  # operators, and their candidates
     servers: Ints
 
 
 def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy) -> Iterator[Strategy]:
-    """The strategy with a heavy operator, or one beside it, cut in another way; alone, or with all of its shape.
+    """The strategy with heavy operators all cut alike; then with one, or one beside it, cut in another way.
 
-    Beside it are operators without weights whose output it reads, or which read its own.  Which groups reduce most
-    bytes, and so which rings a network needs, is up to these few operators; a cut that takes another network looks bad
-    on the one there is, and is not found by changing one of both at a time.
+    The latter alone, or with all of its shape.  Beside it are operators without weights whose output it reads, or which
+    read its own.  Which groups reduce most bytes, and so which rings a network needs, is up to these few operators; a
+    cut that takes another network looks bad on the one there is, and is not found by changing one of both at a time;
+    nor is one that several of them have to share.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        Draws their order.
+        Draws the order of the latter.
     space : MoveSpace
     strategy : Strategy
     """
     recuts = _recuts(space, strategy)
-    for i in rng.permutation(len(recuts)).tolist():
+    for recut in chain(_cut_alike(space), (recuts[i] for i in rng.permutation(len(recuts)).tolist())):
         changed = copy_of(strategy)
-        for op in recuts[i].block:
-            space.blocks.lay(changed, op, recuts[i].choice, recuts[i].servers)
+        for op, choice in recut.choices:
+            space.blocks.lay(changed, op, choice, recut.servers)
         if not same_strategy(changed, strategy):
             yield changed
 
@@ -67,8 +68,22 @@ def _recuts(space: MoveSpace, strategy: Strategy) -> list[_Recut]:
     for op in (*heavy, *sorted(beside)):
         for block in dict.fromkeys(((op,), _all_alike(space, op))):
             for choice, n in enumerate(space.parts[op]):
-                found += [_Recut(block, choice, servers) for servers in _homes(space, strategy, op, n)]
+                choices = tuple((member, choice) for member in block)
+                found += [_Recut(choices, servers) for servers in _homes(space, strategy, op, n)]
     return found
+
+
+def _cut_alike(space: MoveSpace) -> Iterator[_Recut]:
+    """All heavy operators that can be cut along one and the same dimension, in as many parts; two shapes or more."""
+    heavy, n_server = heavy_operators(space), space.problem.cluster.n_server
+    ways = {op: {degrees: choice for choice, degrees in enumerate(space.degrees[op])} for op in heavy}
+    for degrees in sorted({degrees for op in heavy for degrees in ways[op]}):
+        able, n = [op for op in heavy if degrees in ways[op]], max(degrees)
+        if len(able) < 2 or sum(degree > 1 for degree in degrees) != 1 or n_server % n:
+            continue
+        choices = tuple((twin, ways[op][degrees]) for op in able for twin in _all_alike(space, op))
+        for servers in _spread_or_not(n_server, n):
+            yield _Recut(choices, servers)
 
 
 def _all_alike(space: MoveSpace, op: int) -> tuple[int, ...]:
@@ -85,9 +100,14 @@ def _homes(space: MoveSpace, strategy: Strategy, op: int, n: int) -> list[Ints]:
     if n == len(own):
         return [own]
     if n < len(own) and len(own) % n == 0:
-        homes = [own[:: len(own) // n], own[:n]]
-    elif n_server % n == 0:
-        homes = [spread(n_server, n, 0, strided=True), spread(n_server, n, 0, strided=False)]
-    else:
-        return []
-    return homes[:1] if np.array_equal(homes[0], homes[1]) else homes
+        return _distinct(own[:: len(own) // n], own[:n])
+    return _spread_or_not(n_server, n) if n_server % n == 0 else []
+
+
+def _spread_or_not(n_server: int, n: int) -> list[Ints]:
+    """Every k-th of all servers, and the first ones."""
+    return _distinct(spread(n_server, n, 0, strided=True), spread(n_server, n, 0, strided=False))
+
+
+def _distinct(one: Ints, other: Ints) -> list[Ints]:
+    return [one] if np.array_equal(one, other) else [one, other]
