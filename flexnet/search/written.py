@@ -31,13 +31,14 @@ def file_network(problem: Problem, graph: TaskGraph, network: Network) -> Networ
     """The network as the file of a plan tells it: the very same, or with its rings told as cycles.
 
     FlexNetPacket starts the rings of a group at the server whose id is a member's index, and so runs those of groups of
-    fewer than all servers over links of others.  All-reduces over cycles are written in the order of their members, and
-    run where they are meant to.  Under the original's semantics files have rings as the original writes them.
+    fewer than all servers over links of others; it would wait forever where groups of some size have none.  All-reduces
+    over cycles are written in the order of their members, and run where they are meant to.  Under the original's
+    semantics files have rings as the original writes them.
     """
     topology, semantics = network.topology, problem.semantics
     sizes = set(np.diff(graph.group_ptr)[graph.place[graph.kind == ALLREDUCE]].tolist())
-    displaced = any(1 < size < topology.n_server and size in topology.rings for size in sizes)
-    if not (displaced and semantics.pack_cycles):
+    some_servers = any(1 < size < topology.n_server for size in sizes)
+    if not (topology.rings and some_servers and semantics.pack_cycles):
         return network
     return as_cycles(network, tuple(demand_of(graph.arrays(), topology.n_server).groups))
 

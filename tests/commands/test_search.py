@@ -21,6 +21,7 @@ from flexnet.taskgraph_file.read import read_taskgraph
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
 
+TOY = "flexnet: warning: dlrm is a toy of 28 parameters until flags say more: flexnet search dlrm --help\n"
 VERDICT = re.compile(
     r"best (\S+) ms( \(estimated\))?, (?:(\S+)x|not) faster than the (data-parallel|imported) start \((\S+) ms\)"
 )
@@ -297,8 +298,7 @@ def test_what_is_not_asked_for_is_said_before_the_search(tmp_path: Path, capsys:
     assert "the plan will be printed and not kept; -o DIR keeps it" in warnings
     for place in (("-o", "run"), ("--export", "s.txt"), ("--taskgraph", "t.fbuf")):
         assert search("--budget", "0", "--start", "data", place[0], str(tmp_path / place[1])) == 0
-        (warning,) = capsys.readouterr().err.splitlines()
-        assert warning.startswith("flexnet: warning: dlrm is a toy of 28 parameters until flags say more")
+        assert capsys.readouterr().err == TOY
     assert main([*SEARCH, "--semantics", "original", "-o", str(tmp_path / "original")]) == 0
     assert "--search-budget is not given, so one proposal is made" in capsys.readouterr().err
     assert search("--semantics", "original", "--node-degree", "3") == 2
@@ -314,7 +314,7 @@ def test_a_portfolio_without_a_limit_ends_by_itself(
     monkeypatch.setattr("flexnet.search.portfolio.FIRST_SLOT", 2)
     assert main([*SEARCH, "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert printed.err == TOY
     assert "; until nothing is gained, seed 0\n" in printed.out
     assert re.search(r"^64: current \S+ ms, best \S+ ms, \d+ proposals/s$", printed.out, re.MULTILINE)
     assert run_json(tmp_path)["status"] == "finished"
@@ -323,7 +323,7 @@ def test_a_portfolio_without_a_limit_ends_by_itself(
 def test_a_time_ends_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SEARCH, "--time", "1", "-o", str(tmp_path / "run")]) == 0
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert printed.err == TOY
     assert "; 1 s, seed 0\n" in printed.out
     record = run_json(tmp_path / "run")
     assert record["status"] == "finished"
@@ -536,7 +536,7 @@ def test_killed_runs_resume_from_their_last_checkpoint(tmp_path: Path, monkeypat
 
 
 def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model whose proposals are priced coarser than exactly."""
+    """By replays of the file, which are not quite what proposals are priced at."""
     flags = ["search", "vgg", "--batch-size", "512", "--nsimnode", "8", "--topology", "fattree", "--net-opt", "1"]
     flags += ["--interface-bandwidth", "40", "--enable-propagation"]
     shown = Display.show
@@ -555,7 +555,7 @@ def test_a_run_under_way_tells_exact_times(tmp_path: Path, monkeypatch: pytest.M
     found = run_json(tmp_path / "whole")
     assert {document["initial_ms"] for document in seen} == {found["initial_ms"]}
     assert seen[0]["best_ms"] == found["initial_ms"]
-    assert seen[0]["best_search_ms"] != pytest.approx(found["initial_ms"], rel=1e-3)
+    assert seen[0]["best_search_ms"] != pytest.approx(found["initial_ms"], rel=1e-7)
     assert seen[-1]["best_ms"] == pytest.approx(found["best_ms"], rel=0.01)  # of the elite, another may be better
 
 

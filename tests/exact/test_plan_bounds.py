@@ -102,7 +102,7 @@ def test_a_narrow_place_of_the_network_binds() -> None:
     network = build_network(Topology("triangles", 6, 0, links, {}), Cluster(6, link_bandwidth=B, degree=3))
     graph = by_hand(6, [(NOMINAL_COMM, a * 6 + a + 3, 0.0, 1.0) for a in range(3)])
     bound = bound_with_network(graph, network)
-    assert (round(bound.seconds, 4), bound.words) == (3.0, "links of 3 servers, 0 the first")
+    assert (round(bound.seconds, 4), bound.words) == (3.0, "links from or to servers 0 1 2")
     assert bound_with_strategy(graph, Cluster(6, link_bandwidth=B, degree=3), family_of("random", degree=3)).seconds < 1
 
 
