@@ -87,7 +87,7 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
 
     def rebuild(rng: np.random.Generator, demand: Demand) -> Network:
         topology = family.build(cluster.n_server, demand, rng)
-        if problem.semantics.pack_cycles and cluster.n_server > 2:
+        if problem.semantics.pack_cycles and cluster.n_server > 2:  # cycles, as files have them, are of three or more
             topology = replace(topology, rings={size: rings for size, rings in topology.rings.items() if size > 2})
         routes = routes_for(topology, problem.semantics, rng)
         speeds = topology.speeds

@@ -22,7 +22,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import BACKWARD
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fabric import Fabric, draw_routes
-from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.fair import AS_MEANT, FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.protocol import FLUID, PACKET
 from flexnet.simulate.replay import replays
@@ -163,9 +163,10 @@ def in_fixed_order(graph: TaskGraph, network: Network) -> TaskGraph:
     )
 
 
-def worst_rise(graph, fabric_of, speeds) -> float:
+def worst_rise(graph, fabric_of, speeds, protocol=AS_MEANT) -> float:
     """How much longer, relatively, an iteration is than on some slower network."""
-    seconds = np.array([next(replays(graph, fabric_of(gbps), [0], links=FairLinks())).seconds for gbps in speeds])
+    links = FairLinks(protocol=protocol)
+    seconds = np.array([next(replays(graph, fabric_of(gbps), [0], links=links)).seconds for gbps in speeds])
     return float((seconds / np.minimum.accumulate(seconds)).max() - 1.0)
 
 
@@ -175,11 +176,12 @@ def test_more_bandwidth_is_slower_only_by_list_scheduling_anomalies(graphs):
 
     Measured over the published graphs and plans at 60 speeds from 10 to 1600 Gbps: never on VGG, the transformer and
     the testbed, up to 5 % on CANDLE, and 11.1 % on the 400 Gbps DLRM at 621 Gbps.  With the order of every server
-    fixed it happens to DLRM only, by up to 2.3 %: what starts sooner shares links with other flows, or while these are
-    young.
+    fixed it does not happen to fluid flows, but for 0.2 % at most: what starts sooner shares links with other flows.
+    As windows share them it happens to CANDLE, by 2.3 %, and to DLRM on a random network, by 1.0 %: what starts sooner
+    may meet others while they are young.
     """
     speeds = np.geomspace(10, 1600, 60)
-    rises, fixed = {}, {}
+    rises, fixed, fluid = {}, {}, {}
     for path in graphs:
         file = read_taskgraph(path)
         graph = to_task_graph(file)
@@ -192,8 +194,10 @@ def test_more_bandwidth_is_slower_only_by_list_scheduling_anomalies(graphs):
         chained = in_fixed_order(graph, fabric_of(100).network)
         chained.check()
         fixed[path.stem] = worst_rise(chained, fabric_of, speeds)
+        fluid[path.stem] = worst_rise(chained, fabric_of, speeds, FLUID)
     assert max(rises.values()) < 0.12
-    assert max(fixed.values()) < 0.03
+    assert max(fixed.values()) < 0.025
+    assert max(fluid.values()) < 0.0025
     assert all(
         rise < 1e-3 for name, rise in rises.items() if "vgg" in name or "transformer" in name or "testbed" in name
     )

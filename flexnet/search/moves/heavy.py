@@ -37,8 +37,9 @@ def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy)
     space : MoveSpace
     strategy : Strategy
     """
-    recuts = _recuts(space, strategy)
-    for recut in chain(_cut_alike(space), (recuts[i] for i in rng.permutation(len(recuts)).tolist())):
+    heavy = heavy_operators(space)
+    recuts = _recuts(space, strategy, heavy)
+    for recut in chain(_cut_alike(space, heavy), (recuts[i] for i in rng.permutation(len(recuts)).tolist())):
         changed = copy_of(strategy)
         for op, choice in recut.choices:
             space.blocks.lay(changed, op, choice, recut.servers)
@@ -62,8 +63,8 @@ def heavy_operators(space: MoveSpace) -> list[int]:
     return heavy
 
 
-def _recuts(space: MoveSpace, strategy: Strategy) -> list[_Recut]:
-    blocks, heavy, found = space.blocks, heavy_operators(space), list[_Recut]()
+def _recuts(space: MoveSpace, strategy: Strategy, heavy: list[int]) -> list[_Recut]:
+    blocks, found = space.blocks, list[_Recut]()
     beside = {other for op in heavy for other in blocks.neighbours[op] if not blocks.weighted[other]}
     for op in (*heavy, *sorted(beside)):
         for block in dict.fromkeys(((op,), _all_alike(space, op))):
@@ -73,9 +74,9 @@ def _recuts(space: MoveSpace, strategy: Strategy) -> list[_Recut]:
     return found
 
 
-def _cut_alike(space: MoveSpace) -> Iterator[_Recut]:
+def _cut_alike(space: MoveSpace, heavy: list[int]) -> Iterator[_Recut]:
     """All heavy operators that can be cut along one and the same dimension, in as many parts; two shapes or more."""
-    heavy, n_server = heavy_operators(space), space.problem.cluster.n_server
+    n_server = space.problem.cluster.n_server
     ways = {op: {degrees: choice for choice, degrees in enumerate(space.degrees[op])} for op in heavy}
     for degrees in sorted({degrees for op in heavy for degrees in ways[op]}):
         able, n = [op for op in heavy if degrees in ways[op]], max(degrees)

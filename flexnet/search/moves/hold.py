@@ -91,6 +91,5 @@ def read_last(blocks: Blocks, region: Collection[int]) -> int:
 
 def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
     """`with_regions_held` of each where reductions may wait, none does yet, and some would."""
-    eager = (strategy for strategy in strategies if space.ordered and (strategy.after < 0).all())
-    held = (with_regions_held(space.blocks, strategy) for strategy in eager)
-    return tuple(strategy for strategy in held if (strategy.after >= 0).any())
+    eager = (strategy for strategy in strategies if (strategy.after < 0).all())
+    return tuple(held for strategy in eager for held in other_holds(space, strategy))

@@ -7,7 +7,7 @@ from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark
 from flexnet.simulate.kernels.timers import expect_news, news_is_late
-from flexnet.simulate.kernels.windows import LENGTHS, OLD, YOUNG, share_of, young_part
+from flexnet.simulate.kernels.windows import LENGTHS, OLD, YOUNG, YOUTH, share_of
 
 __all__ = [
     "SAME_TIME",
@@ -119,7 +119,7 @@ def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, no
     flows.left[f] = 0.0
     young = size
     if protocol.by_window and classes.path[c] >= 0:
-        young = young_part(size, protocol)
+        young = min(size, YOUTH * protocol.packet_bytes)
         flows.left[f] = size - young
         young += expect_news(network, protocol, classes, flows, links, c, f, size, now)
     _follow(classes, flows, c, f, young)

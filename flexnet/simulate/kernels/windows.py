@@ -16,7 +16,7 @@ links has 0.46, 0.30 and 0.20 of what both links carry after 2,000, 6,400 and 27
 
 from flexnet.kernels import inlined
 
-__all__ = ["LENGTHS", "OLD", "YOUNG", "YOUTH", "length_of", "share_of", "young_part"]
+__all__ = ["LENGTHS", "OLD", "YOUNG", "YOUTH", "length_of", "share_of"]
 
 # Packets from which a round is of the next length, what it weighs over one link, and the power of hops that falls with.
 PACKETS = (850.0, 1250.0, 2800.0)
@@ -25,7 +25,7 @@ POWERS = (0.0, 0.3, 1.2, 2.0)
 LENGTHS = len(SHARES)
 
 YOUNG, OLD = 0, LENGTHS - 1  # transfers weigh as the shortest rounds, then as the longest
-YOUTH = 720.0  # packets
+YOUTH = 720.0  # packets that a transfer sends before it is marked down
 
 
 @inlined
@@ -37,12 +37,6 @@ def length_of(size, protocol):  # type: ignore[no-untyped-def]
             if size >= packets * protocol.packet_bytes:
                 length += 1
     return length
-
-
-@inlined
-def young_part(size, protocol):  # type: ignore[no-untyped-def]
-    """Of a transfer of ``size`` bytes, those it sends before it is marked down."""
-    return min(size, YOUTH * protocol.packet_bytes) if protocol.by_window else size
 
 
 @inlined
