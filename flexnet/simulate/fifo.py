@@ -11,7 +11,8 @@ from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.semantics import ORIGINAL, Semantics
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
-from flexnet.simulate.kernels.fifo import flow_count, simulate_fifo
+from flexnet.simulate.kernels.fifo import simulate_fifo
+from flexnet.simulate.kernels.fifo_flows import flow_count
 from flexnet.simulate.kernels.fifo_state import FifoWork
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.simulate.link_model import LinkModel, Timeline
@@ -100,7 +101,7 @@ class FifoLinks(LinkModel):
                 end=np.zeros(task),
                 waiting=np.zeros(task, np.int64),
                 left=np.zeros(task, np.int64),
-                n_flow=np.zeros(1, np.int64),
+                flow_ptr=np.zeros(group + 1, np.int64),
                 flow_route=np.zeros(flow, np.int64),
                 flow_route_end=np.zeros(flow, np.int64),
                 flow_on_ring=np.zeros(flow, np.bool_),
@@ -112,6 +113,9 @@ class FifoLinks(LinkModel):
                 link_free=np.zeros(link),
                 link_bandwidth=np.zeros(link),
                 server_free=np.zeros(server),
+                link_left=np.zeros(link),
+                server_left=np.zeros(server),
+                latest=np.zeros(1),
                 stop=STOP,
             )
         return self._work

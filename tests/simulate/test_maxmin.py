@@ -53,7 +53,7 @@ class Shared:
         for c in np.flatnonzero(self.classes.n_flow > 0):
             self.classes.active[self.classes.n_active[0]] = c
             self.classes.n_active[0] += 1
-        fill(self.classes, self.links, *open_all(self.bandwidth, self.classes, self.links, fill is in_order))
+        fill(self.classes, self.links, *open_all(self.bandwidth, self.classes, self.links, fill is in_order, 0.0))
         return np.where(self.classes.n_flow > 0, self.classes.rate, 0.0)
 
     def rates(self, fill):
@@ -68,7 +68,7 @@ class Shared:
                 if c % 2:  # others stay in the lists
                     delist(classes, self.links, c)
         classes.n_active[0] = kept
-        fill(classes, self.links, *open_reached(self.bandwidth, classes, self.links))
+        fill(classes, self.links, *open_reached(self.bandwidth, classes, self.links, 0.0))
         return np.where(classes.n_flow > 0, classes.rate, 0.0)
 
 

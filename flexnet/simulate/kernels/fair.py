@@ -76,8 +76,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
-        Stop as soon as some task ends after this time, or at once if loads alone take longer.  With ``window`` 0, as
-        soon as no schedule can meet it (`flexnet.simulate.kernels.bounds`); else to see that takes as long as it saves.
+        Stop as soon as some task ends after this time, or a server or link has waited so long that what it still has
+        to do takes longer; with ``window`` 0 as soon as no schedule can meet it (`flexnet.simulate.kernels.bounds`),
+        else to see that takes as long as it saves.
     work : flexnet.simulate.kernels.fair_state.FairWork
 
     Returns
@@ -106,6 +107,10 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             return bound
     _clear_work(tasks, network, work)
     links.local[0] = window == 0.0
+    for link in range(network.bandwidth.shape[0]):
+        links.due[link] = links.bytes[link] / network.bandwidth[link]
+        if bounded:
+            links.due[link] = work.heads.links.load[link] + work.heads.links.tail[link]
     for t in range(n_task):
         if tasks.n_pred[t] == 0:
             _release(tasks, work, np.uint32(t), 0.0)
@@ -119,7 +124,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         start_waiting(work.queues, heap, tasks.seconds, work.start, now)
         network_time = max(now, solved + span) if dirty else next_end
         if heap.n[0] == 0 and network_time == np.inf:
-            return finish
+            return finish if links.local[0] else max(finish, bound, links.latest[0])
         if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
             now = max(now, heap.times[0])
             if next_end <= now * (1.0 + SAME_TIME):  # what ends at one time comes before what starts then
@@ -132,8 +137,9 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
                 if what < FLOWS_START or tasks.kind[task] != NOMINAL_COMM:
                     work.end[task] = now
                     finish = max(finish, now)
-                    if bounded and now + work.heads.tail[task] > enough:
-                        return now + work.heads.tail[task]
+                    latest = now + _still(tasks, work, task, bounded)
+                    if latest > enough:
+                        return latest
                 if what == TASK_ENDS:
                     _end_task(tasks, work, task, now)
                 elif what >= FLOWS_START:
@@ -148,8 +154,10 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             grow_old(heap, network, protocol, work.classes, work.flows, links, now, now)
             if window > 0.0:
                 let_go(work.classes, links)
-            if work.classes.n_active[0] > 0:
+            if work.classes.n_active[0] > 0 or work.classes.n_changed[0] > 0:
                 share_links(network.bandwidth, tolerance, work.classes, links, now)
+                if links.latest[0] > enough:
+                    return links.latest[0]
                 if links.peak.shape[0] > 0:
                     watch(work.classes, links)
             solved = now
@@ -177,11 +185,29 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.flows[:] = 0
     links.crowded[:] = False
     links.head[:] = NONE
+    links.left[:] = 0.0
+    for link in range(network.bandwidth.shape[0]):
+        links.left[link] = network.bandwidth[link]
+    links.since[:] = 0.0
+    links.waited[:] = 0.0
+    links.due[:] = 0.0
+    links.latest[0] = 0.0
     work.flows.aging[0] = NONE
     links.drained[:] = 0.0
     links.late[:] = -np.inf
     links.any_late[0] = False
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
+
+
+@inlined
+def _still(tasks, work, task, bounded):  # type: ignore[no-untyped-def]
+    """Seconds that an iteration takes at least once a task has ended: what follows it, and what its server computes."""
+    left = work.heads.tail[task] if bounded else 0.0
+    if tasks.kind[task] <= BACKWARD:
+        server = np.uint32(tasks.place[task])
+        work.server_load[server] -= tasks.seconds[task]
+        left = max(left, work.server_load[server] + (work.heads.servers.tail[server] if bounded else 0.0))
+    return left
 
 
 @inlined

@@ -219,7 +219,13 @@ class Links(NamedTuple):
     head : uint32 (n_link,)
         The first place of the list of places with this link, or NONE.
     unfrozen, left, share, least : float64 (n_link,)
-        Scratch of the rate solver, see `flexnet.simulate.kernels.maxmin`.
+        Scratch of the rate solver, see `flexnet.simulate.kernels.maxmin`; ``left`` is what nobody uses, once all have
+        their rates.
+    since, waited : float64 (n_link,)
+        When that was told last, and how long a link would have taken until then for all that it did not carry.
+    due, latest : float64 (n_link,), (1,)
+        What a link has to do in all, with what must come after it, in seconds; and with what it has waited, the latest
+        of all links.
     touched : uint32 (n_link,)
         Scratch: links of open classes.
     by_share : Heap
@@ -247,6 +253,10 @@ class Links(NamedTuple):
     left: Floats
     share: Floats
     least: Floats
+    since: Floats
+    waited: Floats
+    due: Floats
+    latest: Floats
     touched: Numbers
     by_share: Heap
     seen: Ints

@@ -9,9 +9,13 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.simulate.kernels.fifo_flows import lay_out_flows, load_machines, message_bytes
 from flexnet.simulate.kernels.libstdcxx_heap import pop, push
 
-__all__ = ["flow_count", "simulate_fifo"]
+__all__ = ["simulate_fifo"]
+
+# Loads are summed in another order than messages are sent.
+ROUNDING = 1e-9
 
 
 @kernel
@@ -32,8 +36,8 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     keep_lone_sync : bool
         Count the intra-server time of one-server groups.
     limit : float
-        Stop as soon as some task ends after this time in ms; what is returned then exceeds it but is only a lower
-        bound.
+        Stop as soon as some task ends after this time in ms, or a server or link still has too much to do; what is
+        returned then exceeds it but is only a lower bound.
     work : flexnet.simulate.kernels.fifo_state.FifoWork
 
     Returns
@@ -46,10 +50,18 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     # Items of the heap: tasks, flows of collectives, closings of collectives.
     first_closing = n_task + work.flow_route.shape[0]
     _clear_work(tasks, network, work)
+    lay_out_flows(tasks, network, directions, work)
+    enough = limit * (1.0 + ROUNDING)
+    finish = load_machines(tasks, network, latency, segment_bytes, work)
+    if finish > enough:
+        return finish
+    work.latest[0] = 0.0
     finish = 0.0
     while heap.n[0] > 0:
         if work.stop[0] != 0:
             return np.nan
+        if work.latest[0] > enough:
+            return work.latest[0]
         item = pop(heap)
         if item >= first_closing:
             finish = max(finish, _close_collective(tasks, work, np.uint32(item - first_closing)))
@@ -65,7 +77,7 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
             continue
         task = np.uint32(item)
         if tasks.kind[task] == ALLREDUCE:
-            alone, end = _start_collective(tasks, network, directions, work, task)
+            alone, end = _start_collective(tasks, work, task)
             if alone and keep_lone_sync:
                 finish = max(finish, end)
             continue
@@ -90,7 +102,6 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     work.link_free[:] = 0.0
     work.server_free[:] = 0.0
     work.heap.n[0] = 0
-    work.n_flow[0] = 0
     for task in range(tasks.kind.shape[0]):
         work.ready[task] = 0.0
         work.waiting[task] = tasks.n_pred[task]
@@ -104,8 +115,11 @@ def _compute(tasks, work, task):  # type: ignore[no-untyped-def]
     """Run a task as soon as its server is free; return its end."""
     server = np.uint32(tasks.place[task])
     start = max(work.server_free[server], work.ready[task])
-    end = start + np.float64(np.float32(tasks.seconds[task] * 1e3))
+    seconds = np.float64(np.float32(tasks.seconds[task] * 1e3))
+    end = start + seconds
     work.server_free[server] = end
+    work.server_left[server] -= seconds
+    work.latest[0] = max(work.latest[0], end + work.server_left[server])
     work.start[task] = start
     work.end[task] = end
     return end
@@ -139,6 +153,8 @@ def _send(network, work, latency, links, route, stop, at, size):  # type: ignore
             at += network.extra_latency[link] * 1e3
         e = at + size / work.link_bandwidth[link]
         work.link_free[link] = e
+        work.link_left[link] -= e - s
+        work.latest[0] = max(work.latest[0], e + work.link_left[link])
         end = max(end, e)
         if h == route:
             first_end = e
@@ -146,17 +162,11 @@ def _send(network, work, latency, links, route, stop, at, size):  # type: ignore
 
 
 @inlined
-def _message_bytes(left, segment_bytes):  # type: ignore[no-untyped-def]
-    """Size of the next message of what is left."""
-    return segment_bytes if segment_bytes > 0 and left > segment_bytes else left
-
-
-@inlined
 def _send_transfer(tasks, network, work, latency, segment_bytes, task):  # type: ignore[no-untyped-def]
     """Send a transfer's next message; return whether it was the last, and its end."""
     pair = np.uint32(tasks.place[task])
     route, stop = np.uint32(network.route_ptr[pair]), np.uint32(network.route_ptr[pair + 1])
-    size = _message_bytes(work.left[task], segment_bytes)
+    size = message_bytes(work.left[task], segment_bytes)
     begin, first_end, end = _send(network, work, latency, network.route, route, stop, work.ready[task], size)
     if size < work.left[task]:
         work.left[task] -= size
@@ -173,7 +183,7 @@ def _send_flow(network, work, latency, segment_bytes, item, flow):  # type: igno
     """Send the next message of a collective's flow; return whether it was the last, and its end."""
     links = network.ring_links if work.flow_on_ring[flow] else network.route
     route, stop = np.uint32(work.flow_route[flow]), np.uint32(work.flow_route_end[flow])
-    size = _message_bytes(work.flow_left[flow], segment_bytes)
+    size = message_bytes(work.flow_left[flow], segment_bytes)
     _, first_end, end = _send(network, work, latency, links, route, stop, work.flow_ready[flow], size)
     if size < work.flow_left[flow]:
         work.flow_left[flow] -= size
@@ -203,65 +213,20 @@ def _close_collective(tasks, work, collective):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _add_flow(work, collective, on_ring, route, stop, size, ready, first_flow):  # type: ignore[no-untyped-def]
-    """Add a flow over links ``route`` to ``stop``, of the topology's rings or of routes."""
-    flow = np.uint32(work.n_flow[0])
-    work.n_flow[0] += 1
-    work.flow_route[flow] = route
-    work.flow_route_end[flow] = stop
-    work.flow_on_ring[flow] = on_ring
-    work.flow_left[flow] = size
-    work.flow_ready[flow] = ready
-    work.flow_collective[flow] = collective
-    push(work.heap, ready, first_flow + flow)
-
-
-@inlined
-def _start_collective(tasks, network, directions, work, task):  # type: ignore[no-untyped-def]
-    """After its intra-server part, expand an all-reduce to flows, one for every member and ring.
+def _start_collective(tasks, work, task):  # type: ignore[no-untyped-def]
+    """After its intra-server part, start an all-reduce's flows.
 
     Returns whether there is one member only, and the end of that part.
     """
-    n_task, n_server = tasks.kind.shape[0], network.n_server
-    ring_ptr, ring_hops = network.ring_ptr, network.ring_hops
-    collective = tasks.place[task]
-    start = tasks.group_ptr[collective]
-    n = tasks.group_ptr[collective + 1] - start
+    n_task = tasks.kind.shape[0]
+    collective = np.uint32(tasks.place[task])
     at = work.ready[task] + tasks.seconds[task] * 1e3
     work.start[task] = work.ready[task]
     work.end[task] = at
-    if n > 1:
-        work.collective_ready[collective] = 0.0
-        n_ring = ring_ptr[n + 1] - ring_ptr[n]
-        work.collective_waiting[collective] = n * max(n_ring, 1)
-        share = 2.0 * (n - 1) / n * tasks.bytes[task]
-        if n_ring > 0:
-            size = int(np.ceil(share / n_ring))
-            for m in range(n):
-                member = tasks.group[start + m]
-                for r in range(ring_ptr[n], ring_ptr[n + 1]):
-                    hops = (ring_hops[r + 1] - ring_hops[r]) // n_server
-                    route = ring_hops[r] + member * hops
-                    _add_flow(work, collective, True, route, route + hops, size, at, n_task)
-        else:
-            size = int(share)
-            m = 0
-            for _ in range(n):
-                to = (m + directions[collective] + n) % n
-                pair = tasks.group[start + m] * n_server + tasks.group[start + to]
-                _add_flow(
-                    work, collective, False, network.route_ptr[pair], network.route_ptr[pair + 1], size, at, n_task
-                )
-                m = to
-    return n == 1, at
-
-
-@kernel
-def flow_count(tasks, network):  # type: ignore[no-untyped-def]
-    """Number of flows all collectives expand to: one for every member and ring."""
-    n_flow = 0
-    for c in range(tasks.group_ptr.shape[0] - 1):
-        n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
-        if n > 1:
-            n_flow += n * max(network.ring_ptr[n + 1] - network.ring_ptr[n], 1)
-    return n_flow
+    work.collective_ready[collective] = 0.0
+    begin, end = work.flow_ptr[collective], work.flow_ptr[collective + 1]
+    work.collective_waiting[collective] = end - begin
+    for flow in range(begin, end):
+        work.flow_ready[flow] = at
+        push(work.heap, at, n_task + flow)
+    return begin == end, at

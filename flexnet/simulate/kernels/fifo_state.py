@@ -24,7 +24,7 @@ class FifoWork(NamedTuple):
     end: Floats
     waiting: Ints
     left: Ints
-    n_flow: Ints
+    flow_ptr: Ints
     flow_route: Ints
     flow_route_end: Ints
     flow_on_ring: npt.NDArray[np.bool_]
@@ -36,4 +36,7 @@ class FifoWork(NamedTuple):
     link_free: Floats
     link_bandwidth: Floats
     server_free: Floats
+    link_left: Floats
+    server_left: Floats
+    latest: Floats
     stop: Ints

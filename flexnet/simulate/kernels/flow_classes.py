@@ -5,7 +5,7 @@ import numpy as np
 from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
-from flexnet.simulate.kernels.reach import enlist, mark
+from flexnet.simulate.kernels.reach import enlist, mark, wait
 from flexnet.simulate.kernels.timers import expect_news, news_is_late
 from flexnet.simulate.kernels.windows import LENGTHS, OLD, YOUNG, YOUTH, share_of
 
@@ -185,6 +185,9 @@ def _join(network, classes, links, c, now):  # type: ignore[no-untyped-def]
         link = classes.link[i]
         links.users[link] += weight
         links.flows[link] += 1
+        if not links.local[0]:  # what was left is taken, or more, until rates are solved
+            wait(network.bandwidth, links, link, now)
+            links.left[link] = 0.0
         provisional = min(provisional, weight * network.bandwidth[link] / links.users[link])
         narrowest = min(narrowest, network.bandwidth[link])
     classes.rate[c] = min(classes.rate[c], provisional)

@@ -37,9 +37,9 @@ def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-u
     """
     many = MANY_COARSE if tolerance > EXACT else MANY
     if links.local[0]:
-        n_open, n_touched = open_reached(bandwidth, classes, links)
+        n_open, n_touched = open_reached(bandwidth, classes, links, now)
     else:
-        n_open, n_touched = open_all(bandwidth, classes, links, classes.n_active[0] >= many)
+        n_open, n_touched = open_all(bandwidth, classes, links, classes.n_active[0] >= many, now)
     if n_open < many:
         fill_at_once(tolerance, classes, links, n_open, n_touched, now)
     else:

@@ -13,7 +13,7 @@ from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.windows import share_of
 
-__all__ = ["delist", "enlist", "mark", "open_all", "open_reached"]
+__all__ = ["delist", "enlist", "mark", "open_all", "open_reached", "wait"]
 
 # Classes this close, relatively, below the first that changed fill anew too: sums in another order differ by less.
 AS_LATE = 1e-9
@@ -68,8 +68,16 @@ def delist(classes, links, c):  # type: ignore[no-untyped-def]
             classes.before[after] = before
 
 
+@inlined
+def wait(bandwidth, links, link, now):  # type: ignore[no-untyped-def]
+    """Count what a link did not carry until ``now``, ``links.left`` of it: that delays all that it still has to."""
+    links.waited[link] += max(links.left[link], 0.0) / bandwidth[link] * (now - links.since[link])
+    links.since[link] = now
+    links.latest[0] = max(links.latest[0], links.waited[link] + links.due[link])
+
+
 @called
-def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
+def open_reached(bandwidth, classes, links, now):  # type: ignore[no-untyped-def]
     """Open the classes whose rates are to be solved anew, and their links with what the others leave of them.
 
     Returns
@@ -110,13 +118,14 @@ def open_reached(bandwidth, classes, links):  # type: ignore[no-untyped-def]
             else:
                 fixed += classes.rate[c] * classes.n_flow[c]
             i = classes.after[i]
+        wait(bandwidth, links, link, now)
         links.unfrozen[link] = unfrozen
         links.left[link] = bandwidth[link] - fixed
     return n_open, n_touched
 
 
 @called
-def open_all(bandwidth, classes, links, listed):  # type: ignore[no-untyped-def]
+def open_all(bandwidth, classes, links, listed, now):  # type: ignore[no-untyped-def]
     """Open all active classes, and their links; put them in the lists of these if they are to be ``listed``.
 
     Nobody is taken off such lists one by one, so they are linked forwards only.  Returns as `open_reached`.
@@ -140,6 +149,7 @@ def open_all(bandwidth, classes, links, listed):  # type: ignore[no-untyped-def]
     classes.n_changed[0] = 0
     n_touched = 0
     for busy in range(bandwidth.shape[0]):
+        wait(bandwidth, links, np.uint32(busy), now)
         links.unfrozen[busy] = links.users[busy]
         links.left[busy] = bandwidth[busy]
         if links.flows[busy] > 0:
