@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["aranges"]
+__all__ = ["aranges", "ends"]
 
 
 def aranges(begin: npt.NDArray[np.integer], counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
@@ -12,6 +12,15 @@ def aranges(begin: npt.NDArray[np.integer], counts: npt.NDArray[np.integer]) -> 
     >>> aranges(np.array([7, 0, 3]), np.array([2, 0, 3]))
     array([7, 8, 3, 4, 5])
     """
-    ends = np.cumsum(counts, dtype=np.int64)
-    at: npt.NDArray[np.int64] = np.repeat(begin - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+    after = np.cumsum(counts, dtype=np.int64)
+    at: npt.NDArray[np.int64] = np.repeat(begin - after + counts, counts) + np.arange(after[-1] if len(after) else 0)
     return at
+
+
+def ends(counts: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """0, and where every one of ``counts`` ends when they stand one after the other.
+
+    >>> ends([2, 0, 3])
+    array([0, 2, 2, 5], dtype=int32)
+    """
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexnet.network.kernels.cycles import closed_path
 
-__all__ = ["hamiltonian_cycle"]
+__all__ = ["MOST_STEPS", "REVERSED", "from_least", "hamiltonian_cycle"]
 
 Links = npt.NDArray[np.int64]
 
@@ -45,7 +45,7 @@ def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
     ptr = np.zeros(n + 1, np.int64)
     np.cumsum(degree, out=ptr[1:])
     path = closed_path(ptr, neighbor, MOST_STEPS * n, REVERSED, random.randrange(1, 2**32))
-    return _from_least(path.tolist()) if len(path) else None
+    return from_least(path.tolist()) if len(path) else None
 
 
 def _only_cycle(neighbors: list[list[int]]) -> tuple[int, ...] | None:
@@ -55,10 +55,10 @@ def _only_cycle(neighbors: list[list[int]]) -> tuple[int, ...] | None:
         path.append(node)
         one, other = neighbors[node]
         before, node = node, other if one == before else one
-    return _from_least(path) if len(path) == len(neighbors) else None
+    return from_least(path) if len(path) == len(neighbors) else None
 
 
-def _from_least(path: list[int]) -> tuple[int, ...]:
+def from_least(path: list[int]) -> tuple[int, ...]:
     """The cycle from node 0 on, towards the lesser of its neighbours."""
     at = path.index(0)
     cycle = (*path[at:], *path[:at])

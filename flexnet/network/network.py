@@ -1,16 +1,17 @@
 """`Network`: a topology with speeds and chosen routes, as simulation kernels want it."""
 
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.csr import aranges
+from flexnet.network.csr import aranges, ends
+from flexnet.network.cycle_layout import cycle_layout
 from flexnet.network.implied import are_implied, with_pairs
-from flexnet.network.topology import Topology, adjacency, by_members, check_cycle
+from flexnet.network.topology import Topology, adjacency, by_members
 from flexnet.units import bytes_per_s_to_gbps, s_to_us
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ class Network:
     def cycles(self) -> tuple[tuple[int, ...], ...]:
         """Cycles of the topology, set by set as in ``cycle_ptr``."""
         return tuple(cycle for cycles in by_members(self.topology.cycles).values() for cycle in cycles)
+
+    @property
+    def link_ptr(self) -> npt.NDArray[np.int32]:
+        """Links that leave node v are ``link_ptr[v]:link_ptr[v + 1]``; int32 (n_node + 1,)."""
+        n_node = len(self.topology.links)
+        return np.searchsorted(self.link_from, np.arange(n_node + 1, dtype=np.int32)).astype(np.int32)
 
     @property
     def implies_routes(self) -> bool:
@@ -236,8 +243,8 @@ def _ring_links(
             f"{topology.name}: a ring hops by {hops[column]} from server {server[m, column]}, where there is no link"
         )
     lengths = np.array([0] + [len(walk) for walk in walks], np.int64)
-    ends = np.cumsum(lengths).tolist()
-    blocks = [links[:, begin:end].ravel() for begin, end in pairwise(ends)]
+    at = np.cumsum(lengths).tolist()
+    blocks = [links[:, begin:end].ravel() for begin, end in pairwise(at)]
     return ring_ptr, (np.cumsum(lengths) * n).astype(np.int32), np.concatenate(blocks)
 
 
@@ -245,37 +252,21 @@ def _cycle_arrays(
     topology: Topology, link_from: npt.NDArray[np.int32], link_to: npt.NDArray[np.int32], routes: Routes
 ) -> dict[str, Any]:
     """The arrays of `Network` that tell routes and cycles along them; edges have routes then."""
-    n = topology.n_server
-    for cycle in topology.cycles:
-        check_cycle(topology, cycle)
-    sets = by_members(topology.cycles)
-    member = np.zeros((len(sets), n), np.bool_)
-    for row, members in zip(member, sets, strict=True):
-        row[list(members)] = True
-    cycles = [cycle for same in sets.values() for cycle in same]
-    edge = _ends([len(cycle) for cycle in cycles])
-    begin = np.fromiter(chain.from_iterable(cycles), np.int64, edge[-1])
-    end = np.concatenate([begin[1:], begin[:1]])
-    end[edge[1:] - 1] = begin[edge[:-1]]
-    pair = begin * n + end
+    n, cycles = topology.n_server, cycle_layout(topology)
     if are_implied(n, topology.n_switch):
-        routes = with_pairs(n, link_from, link_to, routes, pair)
+        routes = with_pairs(n, link_from, link_to, routes, cycles.pair)
     route_ptr, route = routes
-    counts = route_ptr[pair + 1] - route_ptr[pair]
+    begin = route_ptr[cycles.pair]
+    counts = route_ptr[cycles.pair + 1] - begin
     return {
         "route_ptr": route_ptr,
         "route": route,
-        "cycle_ptr": _ends([len(same) for same in sets.values()]),
-        "cycle_member": member,
-        "cycle_edge": edge,
-        "cycle_hops": _ends(counts),
-        "cycle_links": route[aranges(route_ptr[pair], counts)],
+        "cycle_ptr": cycles.ptr,
+        "cycle_member": cycles.member,
+        "cycle_edge": cycles.edge,
+        "cycle_hops": ends(counts),
+        "cycle_links": route[aranges(begin, counts)],
     }
-
-
-def _ends(counts: npt.ArrayLike) -> npt.NDArray[np.int32]:
-    """0, and where every one of ``counts`` ends when they stand one after the other."""
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
 
 
 def _checked_routes(topology: Topology, n_link: int, routes: Routes) -> Routes:

@@ -11,7 +11,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.network.hamiltonian import hamiltonian_cycle
+from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle
+from flexnet.network.kernels.cycles import two_cycles
 
 __all__ = ["ROUNDS", "both_ways", "over", "pack_cycles", "walecki"]
 
@@ -116,21 +117,39 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
             return tuple(found)
         found.append(cycle)
         _take(links, cycle, -1)
-    single: list[Cycle] = []
+    if wanted - len(found) == 2:
+        return (*found, *_last_two(links, random))
     for _ in range(TRIES if wanted > len(found) else 0):
+        cycle = hamiltonian_cycle(links, random)
+        if cycle is not None:
+            return (*found, cycle)
+    return tuple(found)
+
+
+def _last_two(links: Links, random: Random) -> list[Cycle]:
+    """Two cycles that share no link, or one, or none.
+
+    Where every server has four links, what the first one leaves is seen at a glance (`flexnet.network.kernels.cycles`).
+    """
+    degree = links.sum(axis=1)
+    if degree.min() == degree.max() == 4:
+        nodes, neighbor = np.nonzero(links)
+        ptr = np.searchsorted(nodes, np.arange(len(links) + 1))
+        ends = np.repeat(neighbor, links[nodes, neighbor]).reshape(-1, 4)
+        pair = two_cycles(ptr, neighbor, ends, MOST_STEPS * len(links), REVERSED, random.randrange(1, 2**32), TRIES)
+        return [from_least(cycle.tolist()) for cycle in pair]
+    single: list[Cycle] = []
+    for _ in range(TRIES):
         cycle = hamiltonian_cycle(links, random)
         if cycle is None:
             continue
         single = [cycle]
-        if wanted - len(found) == 1:
-            break
         _take(links, cycle, -1)
         other = hamiltonian_cycle(links, random)
         _take(links, cycle, 1)
         if other is not None:
-            single.append(other)
-            break
-    return (*found, *single)
+            return [cycle, other]
+    return single
 
 
 def _take(links: Links, cycle: Cycle, change: int) -> None:

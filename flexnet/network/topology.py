@@ -70,7 +70,7 @@ class Topology:
             for ring in rings:
                 _check_ring(self, size, ring)
         for cycle in self.cycles:
-            check_cycle(self, cycle)
+            check_cycle(self.name, self.n_server, cycle)
 
     def rings_of(self, group: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Regular rings over a group, as servers in order; none but for groups that start + i n_server / size make."""
@@ -225,7 +225,7 @@ def by_members(cycles: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], list[
     return found
 
 
-def check_cycle(topology: Topology, cycle: tuple[int, ...]) -> None:
+def check_cycle(name: str, n_server: int, cycle: tuple[int, ...]) -> None:
     """Refuse a cycle that does not visit two or more distinct servers.
 
     Raises
@@ -233,8 +233,7 @@ def check_cycle(topology: Topology, cycle: tuple[int, ...]) -> None:
     FlexNetError
         Then.
     """
-    n = topology.n_server
-    if len(cycle) < 2 or len(set(cycle)) < len(cycle) or min(cycle) < 0 or max(cycle) >= n:
+    if len(cycle) < 2 or len(set(cycle)) < len(cycle) or min(cycle) < 0 or max(cycle) >= n_server:
         raise FlexNetError(
-            f"{topology.name}: cycle {list(cycle)}; a cycle visits 2 or more distinct servers of 0 to {n - 1}"
+            f"{name}: cycle {list(cycle)}; a cycle visits 2 or more distinct servers of 0 to {n_server - 1}"
         )

@@ -8,8 +8,8 @@ import numpy as np
 
 from flexnet.kernels import is_kept
 from flexnet.network.demand import Demand
-from flexnet.network.hamiltonian import hamiltonian_cycle
 from flexnet.network.network import connect
+from flexnet.network.packing import pack_cycles
 from flexnet.network.routes import shortest_routes
 from flexnet.network.tours import tours_along_routes
 from flexnet.network.wiring.balance import balanced
@@ -72,7 +72,7 @@ def compile_last() -> None:
     demand = Demand(6, np.where(np.eye(6, k=3), 1e6, 0.0), {}, {(0, 1, 2, 3): 1e9})
     topology = wire(demand, 2, rng)
     network = balanced(connect(topology, 1e9, 1e-6, shortest_routes(topology, rng)), demand, rng)
-    hamiltonian_cycle(np.ones((4, 4), np.int64) - np.eye(4, dtype=np.int64), Random(0))
+    pack_cycles(1 - np.eye(6, dtype=np.int64) - np.eye(6, dtype=np.int64)[::-1], Random(0))
     tours_along_routes(np.arange(0, 6, 2), 6, network.route_ptr, network.route, network.bandwidth)
 
     tasks = _graph().arrays()

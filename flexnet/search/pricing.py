@@ -1,5 +1,6 @@
 """Prices strategies on networks under one problem's semantics."""
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,6 +40,7 @@ BUNDLED_HOPS = 1_000_000.0  # with more, what a task sends is priced as one (`fl
 BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
 COARSEST = 40.0
 EXACT_TASKS = 8192
+DEMANDS = 4  # of the strategies asked about last, which networks are changed for again and again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,7 @@ class Pricer:
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
     _known: Remembered = field(init=False, default_factory=Remembered)
+    _demands: deque[tuple[Strategy, Demand]] = field(init=False, default_factory=lambda: deque(maxlen=DEMANDS))
 
     def __post_init__(self) -> None:
         self._builder = Builder(self.problem)
@@ -208,7 +211,12 @@ class Pricer:
 
     def demand(self, strategy: Strategy) -> Demand:
         """What a strategy asks of the network."""
-        return demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
+        for known, demand in self._demands:
+            if known is strategy:
+                return demand
+        demand = demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
+        self._demands.append((strategy, demand))
+        return demand
 
     def memory_needed(self, strategy: Strategy) -> float:
         """Bytes the fullest server needs; see `flexnet.plan.memory`."""

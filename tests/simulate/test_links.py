@@ -114,12 +114,14 @@ def test_coarser_rates_change_little(seed):
     assert abs(coarse - exact) <= 0.02 * exact
 
 
-@given(seeds, st.one_of(st.just(1.0), st.floats(0.1, 1.5)))
-@settings(max_examples=200, deadline=None)
+@given(seeds, st.one_of(st.just(1.0), st.floats(0.1, 1.5), st.floats(0.95, 1.0)))
+@settings(max_examples=300, deadline=None)
 def test_a_limit_never_hides_a_faster_time(seed, share):
     _, network, graph = case(seed)
     fair_ones = [FairLinks(protocol=protocol) for protocol in (FLUID, PACKET, BY_INDEX, BY_SERVER)]
-    for simulator in (*fair_ones, FifoLinks(ORIGINAL)):
+    window = fair_ones[1].seconds(graph.arrays(), network) / 50
+    coarse_ones = [FairLinks(window, 0.02, protocol) for protocol in (FLUID, PACKET)]
+    for simulator in (*fair_ones, *coarse_ones, FifoLinks(ORIGINAL), FifoLinks(ORIGINAL, 300_000)):
         exact = simulator.seconds(graph.arrays(), network)
         limited = simulator.seconds(graph.arrays(), network, limit=exact * share)
         assert limited == exact if share >= 1 or exact == 0 else limited > exact * share

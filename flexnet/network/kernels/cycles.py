@@ -5,7 +5,7 @@ from numba import njit
 
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["closed_path"]
+__all__ = ["closed_path", "two_cycles"]
 
 
 @njit(cache=True)
@@ -72,3 +72,50 @@ def closed_path(ptr, neighbor, most_steps, reversed_every, seed):  # type: ignor
             first += 1
             last -= 1
     return path[:0]
+
+
+@njit(cache=True)
+def two_cycles(ptr, neighbor, ends, most_steps, reversed_every, seed, tries):  # type: ignore[no-untyped-def]
+    """Two cycles through all nodes that share no link, int64 (2, n_node); the last one found alone, or none.
+
+    Parameters
+    ----------
+    ends : int64 (n_node, 4)
+        Neighbours over all four links, of which some may be the same.
+    ptr, neighbor, most_steps, reversed_every, seed
+        As of `closed_path`.
+    tries : int
+        Cycles that are drawn until what one of them leaves is a cycle too.
+    """
+    n = ends.shape[0]
+    left = np.empty((n, 2), np.int64)
+    found = np.empty((2, n), np.int64)
+    n_found = 0
+    for _ in range(tries):
+        seed = draw(seed)
+        path = closed_path(ptr, neighbor, most_steps, reversed_every, seed)
+        if path.shape[0] == 0:
+            continue
+        found[0] = path
+        n_found = 1
+        for i in range(n):
+            node, before, after = path[i], path[i - 1], path[(i + 1) % n]
+            k = 0
+            for other in ends[node]:
+                if other == before:
+                    before = -1
+                elif other == after:
+                    after = -1
+                else:
+                    left[node, k] = other
+                    k += 1
+        found[1, 0] = 0
+        before, node, length = 0, left[0, 0], 1
+        while node != 0:
+            found[1, length] = node
+            length += 1
+            ahead = left[node, 1] if left[node, 0] == before else left[node, 0]
+            before, node = node, ahead
+        if length == n:
+            return found
+    return found[:n_found]

@@ -7,7 +7,7 @@ from flexnet.network.demand import Demand
 from flexnet.network.kernels.balance import balance
 from flexnet.network.kernels.routes import hops_to_servers
 from flexnet.network.network import Network
-from flexnet.network.topology import adjacency, by_members
+from flexnet.network.topology import by_members
 from flexnet.network.wiring.shares import sent_by_group
 
 __all__ = ["balanced", "link_seconds", "with_demand"]
@@ -76,7 +76,7 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
         open_ = rng.permutation(open_[_crowded(network, load / network.bandwidth)[open_]])[:SOME_PAIRS]
     if not len(open_):
         return network
-    ptr, _, link_to = adjacency(network.topology.links)
+    ptr, link_to = network.link_ptr, network.link_to
     hops = hops_to_servers(ptr, link_to, network.topology.n_server)
     route = network.route.copy()
     for _ in range(PASSES):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways, over, pack_cycles
 from flexnet.network.topology import by_members
-from flexnet.network.wiring.links import add_pair_links, components, join_components, lay, links_of_cycles
+from flexnet.network.wiring.links import add_pair_links, are_connected, join_components, lay, links_of_cycles
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.shares import sent_by_group
 
@@ -218,4 +218,4 @@ def _filled(wiring: Wiring, free: npt.NDArray[np.int64], both: npt.NDArray[np.fl
 
 
 def _if_connected(links: npt.NDArray[np.int64], cycles: tuple[Cycle, ...]) -> Wiring | None:
-    return Wiring(links, cycles) if len(components(links)) == 1 else None
+    return Wiring(links, cycles) if are_connected(links) else None

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.network.kernels.components import component_of, join
 from flexnet.network.matching import match
 
-__all__ = ["add_pair_links", "components", "join_components", "lay", "links_of_cycles"]
+__all__ = ["add_pair_links", "are_connected", "join_components", "lay", "links_of_cycles"]
 
 Links = npt.NDArray[np.int64]
 
@@ -28,20 +29,9 @@ def links_of_cycles(cycles: Sequence[Sequence[int]], links: Links) -> Links:
     return np.minimum(np.maximum(there, there.T), links)
 
 
-def components(links: Links) -> list[npt.NDArray[np.int64]]:
-    """Servers that links connect, component by component."""
-    near = links > 0
-    left = np.ones(len(links), np.bool_)
-    found = []
-    while left.any():
-        reached = np.zeros(len(links), np.bool_)
-        frontier = np.flatnonzero(left)[:1]
-        while len(frontier):
-            reached[frontier] = True
-            frontier = np.flatnonzero(near[frontier].any(axis=0) & ~reached)
-        found.append(np.flatnonzero(reached))
-        left &= ~reached
-    return found
+def are_connected(links: Links) -> bool:
+    """Whether links connect all servers."""
+    return not component_of(links).any()
 
 
 def join_components(links: Links, free: npt.NDArray[np.int64], demand: npt.NDArray[np.float64]) -> bool:
@@ -54,29 +44,7 @@ def join_components(links: Links, free: npt.NDArray[np.int64], demand: npt.NDArr
     demand : float64 (n_server, n_server)
         Symmetric bytes.
     """
-    parts = components(links)
-    rooms = [int(free[part].sum()) for part in parts]
-    while len(parts) > 1:
-        least, most = min(rooms), max(rooms)
-        # The part with most interfaces is joined with the one with fewest, so that what is joined can be joined again.
-        if least <= 0:
-            return False
-        first, last = rooms.index(least), len(rooms) - 1 - rooms[::-1].index(most)
-        one, other = parts[first], parts[last]
-        a_open, b_open = one[free[one] > 0], other[free[other] > 0]
-        # Servers with most interfaces left first: the last one of a server may be needed by another part.
-        wanted = demand[np.ix_(a_open, b_open)]
-        room = free[a_open][:, None] + free[b_open]
-        best = int(np.where(wanted == wanted.max(), room, -1).argmax())
-        a, b = int(a_open[best // len(b_open)]), int(b_open[best % len(b_open)])
-        links[a, b] += 1
-        links[b, a] += 1
-        free[[a, b]] -= 1
-        for i in sorted((first, last), reverse=True):
-            del parts[i], rooms[i]
-        parts.append(np.concatenate([one, other]))
-        rooms.append(least + most - 2)
-    return True
+    return bool(join(links, free, demand))
 
 
 def add_pair_links(links: Links, free: npt.NDArray[np.int64], demand: npt.NDArray[np.float64]) -> None:

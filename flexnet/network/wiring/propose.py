@@ -87,11 +87,11 @@ def propose_network(
     unknown = sorted(set(shares) - set(KINDS))
     if unknown:
         raise FlexNetError(f"there is no change {unknown[0]!r}; changes are {', '.join(KINDS)}")
-    names, weights = list(shares), np.array(list(shares.values()))
+    names, below = list(shares), np.cumsum(list(shares.values()))
     base = with_demand(add_cycles(as_cycles(network, tuple(demand.groups)), demand.groups, rng), demand)
     wiring = Wiring(base.topology.links, base.topology.cycles)
     for _ in range(TRIES):
-        name = names[int(rng.choice(len(names), p=weights / weights.sum()))]
+        name = names[int(np.searchsorted(below, rng.random() * below[-1], side="right"))]
         if name in REROUTES:
             found = REROUTES[name](base, demand, rng)
             if found is not None and found is not base:

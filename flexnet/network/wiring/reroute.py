@@ -8,7 +8,6 @@ import numpy.typing as npt
 from flexnet.network.csr import aranges
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
-from flexnet.network.topology import adjacency
 from flexnet.network.wiring.balance import link_seconds
 
 __all__ = ["reroute_busiest"]
@@ -55,8 +54,8 @@ def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) 
 
 def _path(network: Network, source: int, target: int, avoided: int, seconds: Floats) -> list[int] | None:
     """Links of a path that avoids one link: few hops, and of these few that are busy (E. W. Dijkstra, 1959)."""
-    ptr, _, link_to = adjacency(network.topology.links)
-    most = max(float(seconds.max()), 1e-300)
+    ptr, link_to = network.link_ptr.tolist(), network.link_to.tolist()
+    share = (seconds / max(float(seconds.max()), 1e-300)).tolist()
     best = {source: 0.0}
     by: dict[int, tuple[int, int]] = {}
     heap = [(0.0, source)]
@@ -67,8 +66,8 @@ def _path(network: Network, source: int, target: int, avoided: int, seconds: Flo
         if cost > best[node]:
             continue
         for link in range(ptr[node], ptr[node + 1]):
-            other = int(link_to[link])
-            new = cost + 1.0 + CROWDED * (float(seconds[link]) / most) ** 2
+            other = link_to[link]
+            new = cost + 1.0 + CROWDED * share[link] ** 2
             if link != avoided and new < best.get(other, np.inf):
                 best[other] = new
                 by[other] = (node, link)
