@@ -103,15 +103,16 @@ def load_machines(tasks, network, latency, segment_bytes, work):  # type: ignore
             pair = np.uint32(tasks.place[task])
             route, stop = network.route_ptr[pair], network.route_ptr[pair + 1]
             _load(network, work, latency, segment_bytes, network.route, route, stop, tasks.bytes[task])
-    for flow in range(work.flow_ptr[tasks.group_ptr.shape[0] - 1]):
+    for each in range(work.flow_ptr[tasks.group_ptr.shape[0] - 1]):
+        flow = np.uint32(each)
         links = network.ring_links if work.flow_on_ring[flow] else network.route
         route, stop = work.flow_route[flow], work.flow_route_end[flow]
         _load(network, work, latency, segment_bytes, links, route, stop, work.flow_left[flow])
     most = 0.0
-    for server in range(network.n_server):
-        most = max(most, work.server_left[server])
-    for link in range(network.bandwidth.shape[0]):
-        most = max(most, work.link_left[link])
+    for k in range(network.n_server):
+        most = max(most, work.server_left[k])
+    for k in range(network.bandwidth.shape[0]):
+        most = max(most, work.link_left[k])
     return most
 
 
