@@ -3,16 +3,13 @@
 import heapq
 
 import numpy as np
-import numpy.typing as npt
 
-from flexnet.network.csr import aranges
+from flexnet.network.csr import aranges, ends
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import link_seconds
 
 __all__ = ["reroute_busiest"]
-
-Floats = npt.NDArray[np.float64]
 
 BUSY = 0.9
 """Of links that are this busy, compared with the busiest that carries transfers, one is drawn."""
@@ -43,19 +40,24 @@ def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) 
     busiest = int(busy[rng.integers(len(busy))])
     pairs = np.unique(over[sends & (network.route == busiest)])
     leaving = rng.permutation(pairs)[: int(rng.geometric(ONE_PAIR))]
+    share = (seconds / max(float(seconds.max()), 1e-300)).tolist()
+    links = network.link_ptr.tolist(), network.link_to.tolist()
     changed = {}
     for pair in leaving.tolist():
         length = int(network.route_ptr[pair + 1] - network.route_ptr[pair])
-        path = _path(network, pair // n, pair % n, busiest, seconds)
+        path = _path(*links, pair // n, pair % n, busiest, share)
         if path is not None and len(path) <= length + 1:
             changed[pair] = path
     return _with_paths(network, changed) if changed else None
 
 
-def _path(network: Network, source: int, target: int, avoided: int, seconds: Floats) -> list[int] | None:
-    """Links of a path that avoids one link: few hops, and of these few that are busy (E. W. Dijkstra, 1959)."""
-    ptr, link_to = network.link_ptr.tolist(), network.link_to.tolist()
-    share = (seconds / max(float(seconds.max()), 1e-300)).tolist()
+def _path(
+    ptr: list[int], link_to: list[int], source: int, target: int, avoided: int, share: list[float]
+) -> list[int] | None:
+    """Links of a path that avoids one link: few hops, and of these few that are busy (E. W. Dijkstra, 1959).
+
+    ``share``: for how long every link is busy, of the busiest one's time.
+    """
     best = {source: 0.0}
     by: dict[int, tuple[int, int]] = {}
     heap = [(0.0, source)]
@@ -91,4 +93,4 @@ def _with_paths(network: Network, changed: dict[int, list[int]]) -> Network:
         counts[pair], begin[pair] = len(path), at
         at += len(path)
     route = np.concatenate([network.route, np.array(extra, np.int32)])[aranges(begin, counts)]
-    return network.with_routes((np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), route.astype(np.int32)))
+    return network.with_routes((ends(counts), route.astype(np.int32)))

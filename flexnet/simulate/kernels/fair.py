@@ -185,12 +185,10 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.flows[:] = 0
     links.crowded[:] = False
     links.head[:] = NONE
-    links.left[:] = 0.0
     for link in range(network.bandwidth.shape[0]):
         links.left[link] = network.bandwidth[link]
     links.since[:] = 0.0
     links.waited[:] = 0.0
-    links.due[:] = 0.0
     links.latest[0] = 0.0
     work.flows.aging[0] = NONE
     links.drained[:] = 0.0

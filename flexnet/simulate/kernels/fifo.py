@@ -52,10 +52,7 @@ def simulate_fifo(tasks, network, directions, segment_bytes, keep_lone_sync, lim
     _clear_work(tasks, network, work)
     lay_out_flows(tasks, network, directions, work)
     enough = limit * (1.0 + ROUNDING)
-    finish = load_machines(tasks, network, latency, segment_bytes, work)
-    if finish > enough:
-        return finish
-    work.latest[0] = 0.0
+    work.latest[0] = load_machines(tasks, network, latency, segment_bytes, work)
     finish = 0.0
     while heap.n[0] > 0:
         if work.stop[0] != 0:

@@ -16,10 +16,15 @@ def flow_count(tasks, network):  # type: ignore[no-untyped-def]
     """Number of flows all collectives expand to: one for every member and ring."""
     n_flow = 0
     for c in range(tasks.group_ptr.shape[0] - 1):
-        n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
-        if n > 1:
-            n_flow += n * max(network.ring_ptr[n + 1] - network.ring_ptr[n], 1)
+        n_flow += _n_flow(tasks, network, c)
     return n_flow
+
+
+@inlined
+def _n_flow(tasks, network, collective):  # type: ignore[no-untyped-def]
+    """Number of flows one collective expands to; none for one server alone."""
+    n = tasks.group_ptr[collective + 1] - tasks.group_ptr[collective]
+    return n * max(network.ring_ptr[n + 1] - network.ring_ptr[n], 1) if n > 1 else 0
 
 
 @inlined
@@ -31,17 +36,9 @@ def message_bytes(left, segment_bytes):  # type: ignore[no-untyped-def]
 @called
 def lay_out_flows(tasks, network, directions, work):  # type: ignore[no-untyped-def]
     """Expand every all-reduce to flows, one for every member and ring (simulator.cc:1827; without rings 1241)."""
-    for c in range(tasks.group_ptr.shape[0] - 1):
-        work.flow_ptr[c + 1] = 0
-    for task in range(tasks.kind.shape[0]):
-        if tasks.kind[task] == ALLREDUCE:
-            collective = tasks.place[task]
-            n = tasks.group_ptr[collective + 1] - tasks.group_ptr[collective]
-            if n > 1:
-                work.flow_ptr[collective + 1] = n * max(network.ring_ptr[n + 1] - network.ring_ptr[n], 1)
     work.flow_ptr[0] = 0
     for c in range(tasks.group_ptr.shape[0] - 1):
-        work.flow_ptr[c + 1] += work.flow_ptr[c]
+        work.flow_ptr[c + 1] = work.flow_ptr[c] + _n_flow(tasks, network, c)
     for task in range(tasks.kind.shape[0]):
         if tasks.kind[task] == ALLREDUCE:
             _expand(tasks, network, directions, work, task)
@@ -103,11 +100,12 @@ def load_machines(tasks, network, latency, segment_bytes, work):  # type: ignore
             pair = np.uint32(tasks.place[task])
             route, stop = network.route_ptr[pair], network.route_ptr[pair + 1]
             _load(network, work, latency, segment_bytes, network.route, route, stop, tasks.bytes[task])
-    for each in range(work.flow_ptr[tasks.group_ptr.shape[0] - 1]):
-        flow = np.uint32(each)
-        links = network.ring_links if work.flow_on_ring[flow] else network.route
-        route, stop = work.flow_route[flow], work.flow_route_end[flow]
-        _load(network, work, latency, segment_bytes, links, route, stop, work.flow_left[flow])
+        else:
+            collective = np.uint32(tasks.place[task])
+            for flow in range(work.flow_ptr[collective], work.flow_ptr[np.uint32(collective + 1)]):
+                links = network.ring_links if work.flow_on_ring[flow] else network.route
+                route, stop = work.flow_route[flow], work.flow_route_end[flow]
+                _load(network, work, latency, segment_bytes, links, route, stop, work.flow_left[flow])
     most = 0.0
     for k in range(network.n_server):
         most = max(most, work.server_left[k])
