@@ -10,10 +10,22 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.simulate.link_model import Timeline
 
-__all__ = ["ELITE", "Candidate", "Directions", "as_fast", "choose", "with_candidate", "without_idle_waits"]
+__all__ = [
+    "ELITE",
+    "LED",
+    "Candidate",
+    "Directions",
+    "after_lead",
+    "as_fast",
+    "choose",
+    "with_candidate",
+    "without_idle_waits",
+]
 
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
+
+LED = 32  # plans that were the best before are kept
 
 AS_FAST = 1e-6  # a price that differs by a smaller share is the same
 
@@ -51,6 +63,12 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
     kept = [other for other in elite if not any(other is one for one in same)]
     at = sum(other.seconds <= plan.seconds for other in kept)
     return (*kept[:at], plan, *kept[at:])[:ELITE]
+
+
+def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:
+    """Plans that were the best before, with more of them: at most `LED`, fastest first."""
+    others = [plan for plan in plans if not any(plan is one for one in led)]
+    return tuple(sorted((*led, *others), key=lambda plan: plan.seconds)[:LED])
 
 
 def without_idle_waits(strategy: Strategy, seconds: float, price: Callable[[Strategy], float]) -> Strategy:

@@ -18,7 +18,7 @@ from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 8
+VERSION = 9
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut_round", "left_out")
@@ -65,6 +65,8 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "current": plan(state.current),
             "best": plan(state.best),
             "elite": [plan(p) for p in state.elite],
+            "led": [plan(p) for p in state.led],
+            "chosen": None if state.chosen is None else plan(state.chosen),
             "network": network_number(state.network),
             "topology_current": _finite(state.topology_current),
             "topology_best": _finite(state.topology_best),
@@ -114,6 +116,8 @@ def _state(document: Mapping[str, Any], networks: list[Network], rng: np.random.
         _infinite(document["topology_best"]),
         document["topology_unchanged"],
         tuple(_plan(item, networks) for item in document["elite"]),
+        tuple(_plan(item, networks) for item in document["led"]),
+        None if document["chosen"] is None else _plan(document["chosen"], networks),
         None if document["schedule"] is None else _schedule(document["schedule"], networks),
         tuple(chains),
     )

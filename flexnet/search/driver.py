@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flexnet.interrupts import GivenUp
 from flexnet.search.alternate import CoSearch
-from flexnet.search.candidates import Candidate
+from flexnet.search.candidates import Candidate, after_lead
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.state import Info, State
 
@@ -117,18 +117,20 @@ def drive(
     while state.iteration < total and elapsed < limit and not (unlimited and search.over(state)):
         if stop():
             return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
-        before, best = state.current.seconds, state.best.seconds
+        before, best = state.current.seconds, state.best
         drawn = rng.bit_generator.state
         try:
             state, info = search.step(rng, state)
         except GivenUp:
             rng.bit_generator.state = drawn  # as if the proposal had not begun
             return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=improved_at)
-        if state.best.seconds < best:
+        if state.best.seconds < best.seconds:
             improved_at = state.iteration
+            if state.elite:  # prices get a second look
+                state = replace(state, led=after_lead(state.led, best))
         elapsed = time.perf_counter() - began
         if observe is not None:
             done = state.iteration - first
-            best = state.best.seconds
-            observe(Progress(done, total - first, before, info.proposed, info.exact, best, elapsed, limit), state, info)
+            now = state.best.seconds
+            observe(Progress(done, total - first, before, info.proposed, info.exact, now, elapsed, limit), state, info)
     return Outcome(state, time.perf_counter() - began, interrupted=False, improved_at=improved_at)

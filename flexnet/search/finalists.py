@@ -1,4 +1,7 @@
-"""Which plans are replayed in the end: the fastest by the search's prices, as replays so far correct them."""
+"""Which plans are replayed in the end: the fastest by the search's prices, as replays so far correct them.
+
+Prices are coarser than replays, so what they call best may be slower than what they called best before.
+"""
 
 from collections.abc import Sequence
 
@@ -13,10 +16,16 @@ ALIKE = 0.95  # of the operators
 
 
 def finalists_of(state: State) -> list[Candidate]:
-    """The best one by the search's prices, the fastest of other slots, and those next to it."""
-    pool = state.schedule.pool if state.schedule is not None and state.elite else ()
+    """The best one by the search's prices, the fastest of other slots, those next to it, those before it, and starts.
+
+    One alone where prices need no second look.
+    """
     found = [state.best]
-    for plan in (*(plan for plan in pool if plan.seconds <= NEARLY * state.best.seconds), *state.elite):
+    if not state.elite:
+        return found
+    schedule = state.schedule
+    of_slots, starts = (schedule.pool, schedule.starts) if schedule is not None else ((), ())
+    for plan in (*of_slots, *state.elite, *state.led, *starts):
         if not any(plan.network is one.network and same_strategy(plan.strategy, one.strategy) for one in found):
             found.append(plan)
     return found
@@ -25,7 +34,9 @@ def finalists_of(state: State) -> list[Candidate]:
 def likely_fastest(
     waiting: Sequence[Candidate], replayed: Sequence[tuple[Candidate, float]], n: int
 ) -> list[Candidate]:
-    """The ``n`` plans that are replayed next, fewer if there are no more.
+    """The ``n`` plans that are replayed next, fewer if there are no more that may be the fastest.
+
+    That may be whose price is near the best one's, or less than any replay so far has come to.
 
     A search finds what its prices forgive, so the best ones may all be slower than they seem, for one reason.  Where
     a replay was longer than the price, plans cut alike are taken to be off by as much; and of those that are replayed
@@ -39,7 +50,10 @@ def likely_fastest(
         Those that have been, with their seconds.
     n : int
     """
-    order = sorted(range(len(waiting)), key=lambda i: (_expected(waiting[i], replayed), i))
+    least = min((plan.seconds for plan in (*waiting, *(plan for plan, _ in replayed))), default=0.0)
+    most = max(NEARLY * least, min((seconds for _, seconds in replayed), default=0.0))
+    worth = [i for i, plan in enumerate(waiting) if plan.seconds <= most]
+    order = sorted(worth, key=lambda i: (_expected(waiting[i], replayed), i))
     taken: list[int] = []
     for others in (True, False):
         for i in order:

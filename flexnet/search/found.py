@@ -12,6 +12,7 @@ from flexnet.network.build import family_of
 from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
+from flexnet.search.candidates import Candidate
 from flexnet.search.config_text import config_text
 from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
@@ -87,6 +88,11 @@ class Found:
     def start_seconds(self) -> float:
         """Iteration time of the start."""
         return self.start.seconds
+
+    @property
+    def candidate(self) -> Candidate:
+        """The plan as the search has it, with the time that it took it for."""
+        return Candidate(self.plan.strategy, self.plan.network, self.searched_seconds, self.plan.directions)
 
     @property
     def compute(self) -> float:

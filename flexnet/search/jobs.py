@@ -17,7 +17,7 @@ import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.processes import end_with_parent
-from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.candidates import Candidate, after_lead, with_candidate
 from flexnet.search.driver import Outcome, Progress, drive
 from flexnet.search.history import History
 from flexnet.search.portfolio import Portfolio
@@ -96,7 +96,8 @@ def _side_by_side(
             if any(given_up for *_, given_up in turns):  # the turn is made again, but nothing it found is lost
                 found = _merged(before, tuple(chain for chain, *_ in turns))
                 improved_at = found.iteration if found.best.seconds < before.best.seconds else improved_at
-                state, interrupted = replace(before, best=found.best, elite=found.elite), True
+                state = replace(before, best=found.best, elite=found.elite, led=found.led)
+                interrupted = True
                 break
             chains = _exchanged(search, tuple(chain for chain, *_ in turns))
             state = _merged(before, chains)
@@ -184,14 +185,16 @@ def _has_not_begun(state: State) -> bool:
 
 
 def _merged(before: State, chains: tuple[tuple[State, np.random.Generator], ...]) -> State:
-    """What is shown and kept: the best plan of all chains, and the elite."""
+    """What is shown and kept: the best plan of all chains, the elite, and what they called best before."""
     best = min((chain.best for chain, _ in chains), key=_seconds)
     elite = before.elite
     for chain, _ in chains:
         for plan in chain.elite:
             elite = with_candidate(elite, plan)
+    led = after_lead((), *(plan for chain, _ in chains for plan in chain.led))
     ahead = min((chain for chain, _ in chains), key=lambda chain: chain.current.seconds)
-    return replace(ahead, iteration=sum(chain.iteration for chain, _ in chains), best=best, elite=elite, chains=chains)
+    iteration = sum(chain.iteration for chain, _ in chains)
+    return replace(ahead, iteration=iteration, best=best, elite=elite, led=led, chosen=before.chosen, chains=chains)
 
 
 @contextmanager

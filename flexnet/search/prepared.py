@@ -145,17 +145,20 @@ class Prepared:
 
     def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
         first, pricer = self.state.current, self.search.pricer
-        finalists = finalists_of(outcome.state)
+        finalists, chosen = finalists_of(outcome.state), outcome.state.chosen
+        before = [] if chosen is None or chosen is first else [chosen]
         start = self.start
         as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
         if as_searched:
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
-            replayed = [(first, start.timeline), (finalists[0], self._rough(finalists[0]))]
+            replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
             if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
                 start = replace(start, timeline=self.timeline(first))
             finalists = [one for one in finalists if one is not first]
-            replayed = self._replayed(finalists, [(first, start.timeline)], strict=outcome.interrupted)
+            before = [one for one in before if not outcome.interrupted or is_soon_exact(pricer, one)]
+            known = [(first, start.timeline), *zip(before, self._timelines(before), strict=True)]
+            replayed = self._replayed(finalists, known, strict=outcome.interrupted)
         best, timeline = choose(replayed)
         if best is not first and not outcome.interrupted:
             best, timeline = self._settled(best, timeline)

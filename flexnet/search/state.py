@@ -89,6 +89,10 @@ class State:
         strategy that stayed as it was, since the best plan was found.
     elite : tuple of Candidate
         Best distinct plans so far (`flexnet.search.candidates`); none where prices need no second look.
+    led : tuple of Candidate
+        Plans that were the best before, fastest first (`flexnet.search.candidates.after_lead`); none without an elite.
+    chosen : Candidate or None
+        What this search came to by replays when it ended before, if it goes on since.
     schedule : Schedule or None
         Of a portfolio search.
     chains : tuple of (State, numpy.random.Generator)
@@ -104,6 +108,8 @@ class State:
     topology_best: float = np.inf
     topology_unchanged: int = 0
     elite: tuple[Candidate, ...] = ()
+    led: tuple[Candidate, ...] = ()
+    chosen: Candidate | None = None
     schedule: Schedule | None = None
     chains: "tuple[tuple[State, np.random.Generator], ...]" = ()
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flexnet.commands.runs.record import RunRecord, run_json
@@ -194,6 +194,8 @@ class RunFiles:
         if directory is not None:
             for name in OUTPUTS:
                 self._write_plan(OUTPUTS[name](), directory / name, found)
+            if state.elite and not found.interrupted:  # what is interrupted goes on as if it had not been
+                state = replace(state, chosen=found.candidate)
             checkpoint = checkpoint_json(state, ready.rng)
             self._try(directory / "checkpoint.json", lambda path: write_atomically(path, checkpoint))
             self._try(directory / HISTORY, lambda path: write_atomically(path, history.to_json()))

@@ -185,7 +185,8 @@ def _fits_alone(ready: Prepared, state: State) -> bool:
     counts = (state.iteration, state.last_reset, state.topology_unchanged)
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         return False
-    plans, pending = [state.current, state.best, *state.elite], list[Strategy]()
+    plans, pending = [state.current, state.best, *state.elite, *state.led], list[Strategy]()
+    plans += [] if state.chosen is None else [state.chosen]
     if (schedule := state.schedule) is not None:
         if len(schedule.credit) != len(ready.search.moves.moves) or min(schedule.credit) < 0:
             return False
