@@ -138,6 +138,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _complain("this takes more memory than there is; make the model, the batch or the cluster smaller")
     except (KeyboardInterrupt, GivenUp):
         return _interrupted(words)
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        return _complain(
+            "compiled code can be kept neither beside flexnet's sources nor in the user's cache; set NUMBA_CACHE_DIR "
+            "to a directory that can be written"
+        )
     except SystemError as error:  # what a compiled kernel makes of Ctrl-C that comes while it runs
         if not _has_cause(error, KeyboardInterrupt):
             raise

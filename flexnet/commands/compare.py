@@ -28,7 +28,7 @@ __all__ = ["compare"]
 def _compare(ctx: click.Context, /, **_: object) -> int:
     """Searches several networks equally hard, and says which is best for this model and this money.
 
-    MODEL is one that flexnet models lists; flexnet compare MODEL --help shows its flags too.
+    MODEL is one that flexnet models lists, or a model file; flexnet compare MODEL --help shows its flags too.
     """
     request = compare_request(compare.asked(ctx))
     contenders = request.contenders()
@@ -42,6 +42,9 @@ def _compare(ctx: click.Context, /, **_: object) -> int:
             raise FlexNetError(f"{request.output} holds a search, whose report.html stays; name another directory")
     if request.explain and not request.as_json:
         _explain(request, contenders)
+    refused = [": ".join(one) for one in contenders if isinstance(one, tuple)]
+    if request.words and len(refused) == len(contenders):
+        raise FlexNetError("; ".join(refused))
     with interruptible() as stop:
         contest = _held(request, contenders, stop) if request.words else None
     if request.as_json:

@@ -37,7 +37,7 @@ FIRST_CHECKPOINT_S, CHECKPOINT_S = 10.0, 60.0  # before the first checkpoint, an
 def _search(ctx: click.Context, /, **_: object) -> int:
     """Finds the strategy and topology with the shortest training iteration.
 
-    MODEL is one that flexnet models lists; flexnet search MODEL --help shows its flags too.
+    MODEL is one that flexnet models lists, or a model file; flexnet search MODEL --help shows its flags too.
     """
     asked: Asked = search.asked(ctx)
     earlier = None

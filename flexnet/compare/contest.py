@@ -149,7 +149,7 @@ class Contest:
         """Which network is fastest, and which gives most for its money."""
         running = self.running
         if not running:
-            return ["none of these networks can be had"]
+            return ["none of these networks was searched to the end"]
         told = [f"fastest {running[0].name}, {ms_text(running[0].median.seconds)}" + _ahead(running)]
         priced = [(one.dollar_seconds, one) for one in running if one.dollar_seconds is not None]
         if len(priced) > 1:

@@ -70,7 +70,7 @@ def from_onnx(path: str | Path, *, name: str | None = None, batch_size: int | No
     Raises
     ------
     FlexNetError
-        If onnx is not installed, the file is none, or the shapes of its tensors are not known.
+        If onnx or PyTorch is not installed, the file is none, or the shapes of its tensors are not known.
     """
     return import_onnx(path, name=name, batch_size=batch_size).graph
 
@@ -78,6 +78,7 @@ def from_onnx(path: str | Path, *, name: str | None = None, batch_size: int | No
 def import_onnx(path: str | Path, *, name: str | None = None, batch_size: int | None = None) -> "Imported":
     """As `from_onnx`, with what was counted on the way."""
     require("onnx", "onnx")
+    require("torch", "PyTorch")  # whose operators those of a file are read as
     from flexnet.importing.onnx_file import import_file
 
     return import_file(Path(path), name=name, batch_size=batch_size)

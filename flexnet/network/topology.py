@@ -49,13 +49,15 @@ class Topology:
     speeds: LinkSpeeds | None = None
     cycles: tuple[tuple[int, ...], ...] = ()
 
-    def check(self, degree: int | None) -> None:
+    def check(self, degree: int | None, names: Sequence[object] | None = None) -> None:
         """Refuse a topology that is not legal.
 
         Parameters
         ----------
         degree : int or None
             Interfaces every server has; None for no bound.
+        names : sequence, optional
+            What servers are called where they are drawn; their ids unless given.
 
         Raises
         ------
@@ -65,7 +67,7 @@ class Topology:
             servers.
         """
         _check_links(self, degree)
-        _check_connected(self)
+        _check_connected(self, names or range(self.n_server))
         for size, rings in self.rings.items():
             for ring in rings:
                 _check_ring(self, size, ring)
@@ -129,7 +131,8 @@ class Topology:
         from flexnet.network.graphs import read_graph
 
         topology = cls(name, *read_graph(graph, name, speeds=speeds))
-        topology.check(None)
+        servers = [node for node, kind in graph.nodes(data="kind", default="server") if kind == "server"]
+        topology.check(None, servers)
         return topology
 
 
@@ -177,7 +180,7 @@ def _check_links(topology: Topology, degree: int | None) -> None:
         raise FlexNetError(f"{name}: server {at} has {used[at]} links but only {degree} interfaces")
 
 
-def _check_connected(topology: Topology) -> None:
+def _check_connected(topology: Topology, names: Sequence[object]) -> None:
     near = topology.links > 0
     reached = np.zeros(len(near), np.bool_)
     frontier = np.array([0])
@@ -187,7 +190,8 @@ def _check_connected(topology: Topology) -> None:
     if not reached[: topology.n_server].all():
         lost = int(np.argmin(reached))
         raise FlexNetError(
-            f"{topology.name}: server {lost} cannot be reached from server 0; all servers must be connected"
+            f"{topology.name}: server {names[lost]} cannot be reached from server {names[0]}; all servers must be "
+            "connected"
         )
 
 

@@ -1,14 +1,9 @@
 """Different networks with the same money, the same bandwidth, or the same interfaces of a server."""
 
-from flexnet.errors import FlexNetError
-from flexnet.prices.fabrics import Fabric, Interfaces
+from flexnet.prices.fabrics import Fabric, Interfaces, NotToBeHadError
 from flexnet.prices.table import PriceTable
 
-__all__ = ["TooDearError", "equal_interfaces"]
-
-
-class TooDearError(FlexNetError):
-    """A network that the money does not buy: no wrong input, but an answer."""
+__all__ = ["equal_interfaces"]
 
 
 def equal_interfaces(
@@ -35,8 +30,8 @@ def equal_interfaces(
 
     Raises
     ------
-    TooDearError
-        If the money does not buy a network that joins the servers.
+    NotToBeHadError
+        If the money does not buy a network that joins the servers, or it has other interfaces.
     FlexNetError
         If a speed has no prices, or the network cannot have such interfaces.
 
@@ -76,7 +71,7 @@ def _same_cost(fabric: Fabric, asked: Interfaces, prices: PriceTable, dollars: f
     able = [one for speed in speeds if (one := _most(fabric, speed, prices, dollars)) is not None]
     if not able:
         least = min(fabric.bill(Interfaces(_least(fabric), speed)).dollars(prices) for speed in speeds)
-        raise TooDearError(f"costs at least ${least:,.0f} for {fabric.n_server} servers; there are ${dollars:,.0f}")
+        raise NotToBeHadError(f"costs at least ${least:,.0f} for {fabric.n_server} servers; there are ${dollars:,.0f}")
     return min(able, key=lambda one: (-one.total_gbps, fabric.bill(one).dollars(prices), one.count))
 
 

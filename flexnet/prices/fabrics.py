@@ -14,9 +14,22 @@ from flexnet.prices import PANELS
 from flexnet.prices.bill import Bill
 from flexnet.units import bytes_per_s_to_gbps
 
-__all__ = ["FORMULAS", "Fabric", "Interfaces", "bill_of_topology", "direct", "three_tiers", "two_tiers"]
+__all__ = [
+    "FORMULAS",
+    "Fabric",
+    "Interfaces",
+    "NotToBeHadError",
+    "bill_of_topology",
+    "direct",
+    "three_tiers",
+    "two_tiers",
+]
 
 LEAST_LINKED = 2  # interfaces that join more than two servers directly
+
+
+class NotToBeHadError(FlexNetError):
+    """A network that cannot be had on the terms of a comparison: no wrong input, but an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +187,7 @@ class Fabric:
             If there are too few or too many.
         """
         if self.fixed is not None and interfaces.count != self.fixed:
-            raise FlexNetError(
+            raise NotToBeHadError(
                 f"{self.name} of {self.n_server} servers has {self.fixed} interfaces a server, not {interfaces.count}"
             )
         if self.switched or self.fixed is not None:

@@ -63,8 +63,8 @@ class PriceTable:
         if gbps not in self.dollars:
             known = one_of([f"{speed:g}" for speed in self.speeds])
             raise FlexNetError(
-                f"{self.name} has no prices of {gbps:g} Gbps, and none are interpolated; use {known} Gbps, or a file "
-                "that has them with --prices"
+                f"{self.name} has no prices of {gbps:g} Gbps, and none are interpolated; use {known} Gbps, a file "
+                "that has them (--prices), or compare without (--no-prices, in a sweep priced = false)"
             )
 
     def price(self, part: str, gbps: float) -> float:

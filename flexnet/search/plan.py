@@ -20,6 +20,7 @@ from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_st
 from flexnet.plan.strategy_file import config_document, strategy_json, strategy_text
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
+from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.plan.traffic import traffic_bytes
 from flexnet.search.config_text import waiting_text
 from flexnet.search.written import file_arguments, file_network, written_timeline
@@ -127,6 +128,16 @@ class Plan:
     def task_graph(self) -> TaskGraph:
         """The tasks of one iteration."""
         return build(self.problem, self.strategy)
+
+    def all_rounds_seconds(self) -> float:
+        """About what it takes with all rounds of small all-reduces, of which FlexNetPacket runs one."""
+        graph = self.task_graph()
+        reduces, n_ring = graph.kind == ALLREDUCE, max(self.problem.cluster.degree, 1)
+        others = np.diff(graph.group_ptr)[graph.place[reduces]] - 1
+        small = graph.bytes[reduces] <= 2 * others * PACKET.small_packet_bytes * n_ring
+        if not small.any():
+            return self.seconds
+        return self.seconds * all_rounds(graph, file_network(self.problem, graph, self.network), fair=True)
 
     def write_taskgraph(self, path: str | Path) -> tuple[str, ...]:
         """Write the task graph with its network for the packet simulator and ``flexnet simulate``.

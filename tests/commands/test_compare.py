@@ -139,10 +139,11 @@ def test_prices_as_json(capsys) -> None:
         (
             (*SMALL, "--interface-bandwidth", "50"),
             "the price table has no prices of 50 Gbps, and none are interpolated; use 40, 100, 200, 400 or 800 Gbps, "
-            "or a file that has them with --prices",
+            "a file that has them (--prices), or compare without (--no-prices, in a sweep priced = false)",
         ),
         ((*SMALL, "--same", "money"), '--same is "money"; it must be cost, bandwidth or degree'),
         ((*SMALL, "--topology", "nothing.json"), "nothing.json"),
+        ((*SMALL, "--topology", "topoopt,fc", "--dollars", "1"), "; fc: costs at least $"),
     ],
 )
 def test_what_is_refused(capsys, words, sentence) -> None:

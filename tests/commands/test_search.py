@@ -469,6 +469,31 @@ def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], m
     assert error.startswith("flexnet: error: this takes more memory than there is; make the model")
 
 
+def test_where_compiled_code_cannot_be_kept_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    causes = [RuntimeError("cannot cache function 'fill': no locator available for file 'x.py'"), RuntimeError("other")]
+
+    def fill(*_: object, **__: object) -> NoReturn:
+        raise causes.pop(0)
+
+    monkeypatch.setattr("flexnet.plan.problem.make_problem", fill)
+    assert search() == 2
+    (error,) = errors_of(capsys.readouterr().err)
+    assert error.startswith("flexnet: error: compiled code can be kept neither") and "NUMBA_CACHE_DIR" in error
+    with pytest.raises(RuntimeError, match="other"):
+        search()
+
+
+def test_few_servers_have_fewer_interfaces_unless_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ("--topology", "topoopt", "--nsimnode", "2", "--budget", "1")
+    assert search(*few, "-o", str(tmp_path / "two")) == 0
+    assert run_json(tmp_path / "two")["interfaces"] == 2
+    capsys.readouterr()
+    assert search(*few, "--degree", "4") == 2
+    assert "--node-degree is 4 and --nsimnode is 2" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("into", [("--taskgraph", "t.fbuf"), ("-o", ".")])
 def test_ctrl_c_writes_what_was_found(into: tuple[str, str], tmp_path: Path) -> None:
     status, out, errors = flexnet_interrupted(*SEARCH, "--budget", "1000000000", *into, cwd=tmp_path, after="start")

@@ -145,9 +145,16 @@ def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
 
 
 def test_a_point_that_cannot_be_is_told_before_any_is_computed(run, written) -> None:
-    status, out, err = run("sweep", written(PRICES))
+    status, out, err = run("sweep", written(PRICES.replace("[8]", "[8, 17]")))
     assert (status, out) == (2, "")
-    assert "fc of 16 servers has 15 interfaces a server, not 8" in err
+    assert "topoopt of 16 servers needs 2 to 16 interfaces a server, not 17" in err
+
+
+def test_a_network_that_has_other_interfaces_is_remarked_on(run, written, tmp_path) -> None:
+    assert run("sweep", written(PRICES), "--jobs", "1")[0] == 0
+    remarks = {(row["topology"], row["servers"]): row["remark"] for row in read_rows(tmp_path / "sweep")}
+    assert remarks["fc", 16] == "fc of 16 servers has 15 interfaces a server, not 8"
+    assert not remarks["topoopt", 16]
 
 
 @pytest.mark.parametrize(

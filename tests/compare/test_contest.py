@@ -94,7 +94,9 @@ def test_columns_without_anything_are_left_out(ring: Measured) -> None:
     alone = Contest("t", (), (Standing("topoopt", Interfaces(2, 40.0), (ring,)),))
     assert {"spread", "dollars", "watts", "time_dollars"}.isdisjoint(alone.columns)
     assert alone.verdict() == [f"fastest topoopt, {ring.seconds * 1e3:.2f} ms"]
-    assert Contest("t", (), (Standing("fc", None, remark="dear"),)).verdict() == ["none of these networks can be had"]
+    assert Contest("t", (), (Standing("fc", None, remark="dear"),)).verdict() == [
+        "none of these networks was searched to the end"
+    ]
 
 
 def test_the_page_has_every_section_and_escapes_what_it_is_given(ring: Measured, switch: Measured) -> None:

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 onnx = pytest.importorskip("onnx")
@@ -63,3 +65,9 @@ def test_what_is_not_known_is_one_sentence(tmp_path):
     path = _model(tmp_path / "net.onnx", kind="Det")
     with pytest.raises(FlexNetError):
         from_onnx(path)
+
+
+def test_a_file_is_refused_without_pytorch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(FlexNetError, match=r"needs PyTorch, which is not installed: pip install flexnet\[import\]$"):
+        import_onnx(_model(tmp_path / "net.onnx"))

@@ -127,7 +127,7 @@ SPEED = {"bandwidth": 1e9, "latency": 0.0}
     ("graph", "sentence"),
     [
         (nx.Graph(), "^graph has no servers; nodes are servers unless their kind is switch$"),
-        (with_node("lone"), "^graph: server 6 cannot be reached from server 0; all servers must be connected$"),
+        (with_node("lone"), r"^graph: server lone cannot be reached from server 0\.0; all servers must be connected$"),
         (with_node("x", kind="router"), "^graph: node x is of kind 'router'; it must be server or switch$"),
         (with_edge(drawn(), "leaf0", "leaf0", **SPEED), "^graph: node leaf0 is linked to itself; a link joins two"),
         (without("bandwidth"), LINK + "has no bandwidth; it must have one, in bytes/s"),

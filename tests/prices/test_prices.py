@@ -7,8 +7,8 @@ import pytest
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies.leafspine import leaf_spine
-from flexnet.prices.equal import TooDearError, equal_interfaces
-from flexnet.prices.fabrics import Fabric, Interfaces, bill_of_topology, direct
+from flexnet.prices.equal import equal_interfaces
+from flexnet.prices.fabrics import Fabric, Interfaces, NotToBeHadError, bill_of_topology, direct
 from flexnet.prices.table import PARTS, read_prices
 
 PRICES = read_prices()
@@ -61,7 +61,7 @@ def test_same_money_buys_no_more_than_there_is() -> None:
         dearer = [Interfaces(n, gbps) for gbps in PRICES.speeds for n in range(1, 12)]
         better = [one for one in dearer if one.total_gbps > chosen.total_gbps]
         assert better and all(fabric.bill(one).dollars(PRICES) > money for one in better)
-    with pytest.raises(TooDearError, match=r"^costs at least \$154,320 for 16 servers; there are \$64,512"):
+    with pytest.raises(NotToBeHadError, match=r"^costs at least \$154,320 for 16 servers; there are \$64,512"):
         equal_interfaces(Fabric("fc", 16), asked, "cost", PRICES, money)
     # Three times the degree makes a full mesh affordable, and fast links with it.
     rich = equal_interfaces(Fabric("fc", 16), asked, "cost", PRICES, 4 * money)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.search_flags import SEARCH_FLAGS
+from flexnet.commands.requests.search_flags import MAX_BUDGET, SEARCH_FLAGS
 from flexnet.commands.requests.simulate import SIMULATE_FLAGS
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.errors import FlexNetError, counted
@@ -26,7 +26,7 @@ _GBPS = 100.0
 
 _OF_SEARCH = (
     *("batch_size", "nsimnode", "big_gpu", "node_degree", "network_latency", "inter_gpu_bandwidth", "mfile", "gpu"),
-    *("dtype", "cuts", "gpu_memory", "optimizer", "search_budget", "time", "jobs", "seed"),
+    *("dtype", "cuts", "gpu_memory", "optimizer", "time", "jobs", "seed"),
 )
 _OF_FAMILIES = ("servers_per_leaf", "oversubscription", "ports")
 _OWN_WORDS = ("--nsimnode", "--node-degree", "--seed", "--search-budget", "--time")  # said for every network anew
@@ -88,6 +88,12 @@ COMPARE_FLAGS = [
         metavar="DIR",
         help="write report.html and compare.json there",
     ),
+    Flag(
+        ["search_budget", "--search-budget", "--budget"],
+        type=Whole(0, MAX_BUDGET),
+        metavar="N",
+        help=f"proposals for every network, one more is made (default {BUDGET}, or as many as --time allows)",
+    ),
     *(flag for flag in SEARCH_FLAGS if flag.name in _OF_SEARCH),
     *(flag for flag in SIMULATE_FLAGS if flag.name in _OF_FAMILIES),
 ]
@@ -131,20 +137,20 @@ class CompareRequest:
         return f"{model} on {counted(self.n_server, 'server')}"
 
     def contenders(self) -> list[Contender | tuple[str, str]]:
-        """Every network; of those that the money does not buy, the name and a sentence on why.
+        """Every network; of those that cannot be had on these terms, the name and a sentence on why.
 
         Raises
         ------
         FlexNetError
             If one cannot be wired so, or has no price.
         """
-        from flexnet.prices.equal import TooDearError
+        from flexnet.prices.fabrics import NotToBeHadError
 
         found: list[Contender | tuple[str, str]] = []
         for fabric in self.fabrics:
             try:
                 found.append(Contender.of(fabric, self.terms))
-            except TooDearError as answer:
+            except NotToBeHadError as answer:
                 found.append((fabric.name, str(answer)))
         return found
 

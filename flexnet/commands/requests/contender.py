@@ -69,8 +69,8 @@ class Contender:
 
         Raises
         ------
-        TooDearError
-            If the money does not buy it.
+        NotToBeHadError
+            If the money does not buy it, or it has other interfaces.
         FlexNetError
             If a speed has no price, or the network cannot be so.
         """

@@ -114,6 +114,8 @@ def search_request(asked: Asked) -> SearchRequest:
         raise FlexNetError(
             f"--topology is missing; choose {one_of(searched_topologies())}, or name a {one_of(DRAWINGS)} file"
         )
+    if "--node-degree" not in given:  # of a few servers, no more than there are
+        values = values | {"node_degree": min(values["node_degree"], values["nsimnode"] or 1)}
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
     if drawing is None:
         check_parameters(values["topology"], given, {"--node-degree": "degree"})

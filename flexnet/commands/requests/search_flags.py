@@ -16,9 +16,9 @@ from flexnet.search.settings import ALL_STARTS, METHODS, NETWORKS, REDUCTIONS
 from flexnet.search.starts import STARTS
 from flexnet.simulate.protocol import PROTOCOLS
 
-__all__ = ["SEARCH_FLAGS", "parse_search"]
+__all__ = ["MAX_BUDGET", "SEARCH_FLAGS", "parse_search"]
 
-_MAX_BUDGET = 10**12  # eleven days of a million proposals a second
+MAX_BUDGET = 10**12  # eleven days of a million proposals a second
 
 SEARCH_FLAGS = [
     BATCH_SIZE,
@@ -49,7 +49,7 @@ SEARCH_FLAGS = [
     ),
     Flag(
         ["network_latency", "--network-latency"],
-        type=Number(0.0, 1e9, "microseconds"),
+        type=Number(0.0, 1e6, "microseconds"),
         metavar="US",
         help="latency of a link in microseconds (default 1, as of flexnet simulate; 0 with --semantics original)",
     ),
@@ -111,7 +111,7 @@ SEARCH_FLAGS = [
     PARAMETER_PARALLEL,
     Flag(
         ["search_budget", "--search-budget", "--budget"],
-        type=Whole(0, _MAX_BUDGET),
+        type=Whole(0, MAX_BUDGET),
         metavar="N",
         help="proposals; one more is made, as in the original (default: as many as bring something)",
     ),
@@ -197,13 +197,15 @@ SEARCH_FLAGS = [
         ["start_file", "--import", "--import-strategy"],
         type=FilePath(),
         metavar="FILE",
-        help="strategy to start from and nothing else, in either format",
+        help="strategy to start from and nothing else, in either format; cuts and places without the network "
+        "that it was found on",
     ),
     Flag(
         ["known_file", "--warm-start"],
         type=FilePath(),
         metavar="FILE",
-        help="strategy that was found before, for this model on as many servers, to begin with beside the others",
+        help="strategy that was found before, for this model, to begin with beside the others; without "
+        "its network, as --import",
     ),
     Flag(
         ["export", "--export", "--export-strategy"],

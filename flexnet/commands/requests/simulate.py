@@ -50,7 +50,7 @@ SIMULATE_FLAGS = [
     ),
     Flag(
         ["network_latency", "--network-latency"],
-        type=Number(0.0, 1e9, "microseconds"),
+        type=Number(0.0, 1e6, "microseconds"),
         metavar="US",
         help="latency of a hop in microseconds (default 1)",
     ),

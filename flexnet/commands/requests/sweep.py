@@ -159,8 +159,8 @@ def contender_of(point: dict[str, Any]) -> Contender:
 
     Raises
     ------
-    TooDearError
-        If the money of the point does not buy it.
+    NotToBeHadError
+        If the money of the point does not buy it, or it has other interfaces.
     FlexNetError
         If it cannot be, or a speed has no price.
     """
@@ -179,18 +179,18 @@ def contender_of(point: dict[str, Any]) -> Contender:
 
 
 def search_of(point: dict[str, Any]) -> tuple[Contender, SearchRequest | None] | str:
-    """The network of a point and its search, if it has a model; or why the money does not buy it.
+    """The network of a point and its search, if it has a model; or why it cannot be had.
 
     Raises
     ------
     FlexNetError
         If the point contradicts itself.
     """
-    from flexnet.prices.equal import TooDearError
+    from flexnet.prices.fabrics import NotToBeHadError
 
     try:
         contender = contender_of(point)
-    except TooDearError as answer:
+    except NotToBeHadError as answer:
         return str(answer)
     if not point["model"]:
         return contender, None

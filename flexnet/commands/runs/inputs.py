@@ -95,13 +95,7 @@ def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:
     """
     if request.start is None:
         return None
-    configs = _read_configs(request.start, problem)
-    source = f"strategy file {request.start}"
-    n_server = request.cluster.n_server
-    n_idle = n_server - len({device for found in configs for device in found.devices})
-    if n_idle:
-        warn(f"{source} uses {n_server - n_idle} of {n_server} servers; {n_idle} stay idle in it")
-    return configs
+    return _read_configs(request.start, problem)
 
 
 def read_known(request: SearchRequest, problem: Problem) -> list[list[Config]]:
@@ -118,10 +112,15 @@ def read_known(request: SearchRequest, problem: Problem) -> list[list[Config]]:
 def _read_configs(path: Path, problem: Problem) -> list[Config]:
     source = f"strategy file {path}"
     configs = order_configs(problem.graph, read_strategy(path), source)
+    n_server, used = problem.cluster.n_server, {device for found in configs for device in found.devices}
+    if max(used, default=0) >= n_server:
+        raise FlexNetError(f"{source} places an operator on server {max(used)}; servers are 0 to {n_server - 1}")
     try:
         make_strategy(problem, configs)
     except FlexNetError as error:
         raise FlexNetError(f"{source}: {error}") from None
+    if len(used) < n_server:
+        warn(f"{source} uses {len(used)} of {n_server} servers; {n_server - len(used)} stay idle in it")
     return configs
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from flexnet.exact.bound import SECONDS, lower_bound
 from flexnet.exact.frontier import FrontierPoint, frontier
 from flexnet.exact.terms import Terms
+from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
+from flexnet.network.topology import Topology
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy
 from flexnet.search.moves.space import MoveSpace
@@ -48,7 +50,7 @@ class Bound:
 
 def bound_of(
     problem: Problem,
-    family: TopologyFamily,
+    topology: str | Topology | TopologyFamily,
     *,
     terms: Terms | None = None,
     seconds: float = SECONDS,
@@ -59,8 +61,8 @@ def bound_of(
     Parameters
     ----------
     problem : Problem
-    family : TopologyFamily
-        What networks plans may have.
+    topology : str, Topology or TopologyFamily
+        What networks plans may have (`flexnet.network.build.family_of`).
     terms : Terms, optional
         To find trade-offs in.
     seconds : float
@@ -68,6 +70,7 @@ def bound_of(
     protocol : Protocol
         That plans run by: FlexNetPacket cuts small all-reduces short.
     """
+    family = family_of(topology, degree=problem.cluster.degree, semantics=problem.semantics)
     small = protocol.small_packet_bytes if problem.semantics.fair_links else 0.0
     if protocol.by_packet and problem.semantics.fair_links:
         problem = replace(problem, cluster=packet_cluster(problem.cluster, family.interfaces(problem.cluster.n_server)))
