@@ -137,7 +137,7 @@ class Portfolio:
             if is_fit(schedule.round) and rng.random() < REDRAWN:
                 plan = self.trials.on_built(rng, current.strategy, limit, current.origin)
             else:
-                plan = self.trials.rewired(rng, current, limit)
+                plan, limit = self.trials.rewired(rng, current, limit)
             rebuilt = plan is not current
         else:
             if is_fit(schedule.round):

@@ -9,13 +9,14 @@ from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
 from flexnet.network.network import Network
+from flexnet.network.wiring.balance import crowding
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
-from flexnet.search.candidates import Directions
+from flexnet.search.candidates import Candidate, Directions
 from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
@@ -93,6 +94,7 @@ class Pricer:
     _builder: Builder = field(init=False)
     _links: LinkModel = field(init=False)
     _known: Remembered = field(init=False, default_factory=Remembered)
+    _crowded: tuple[Candidate, float] | None = field(init=False, default=None)
     _demands: deque[tuple[Strategy, Demand]] = field(init=False, default_factory=lambda: deque(maxlen=DEMANDS))
 
     def __post_init__(self) -> None:
@@ -217,6 +219,12 @@ class Pricer:
         demand = demand_of(self._builder.arrays(strategy), self.problem.cluster.n_server)
         self._demands.append((strategy, demand))
         return demand
+
+    def crowding(self, plan: Candidate) -> float:
+        """`flexnet.network.wiring.balance.crowding` of a plan, which is asked for again and again."""
+        if self._crowded is None or self._crowded[0] is not plan:
+            self._crowded = plan, crowding(plan.network, self.demand(plan.strategy))
+        return self._crowded[1]
 
     def memory_needed(self, strategy: Strategy) -> float:
         """Bytes the fullest server needs; see `flexnet.plan.memory`."""

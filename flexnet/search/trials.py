@@ -7,12 +7,15 @@ import numpy as np
 
 from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
+from flexnet.network.wiring.balance import crowding
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 
-__all__ = ["Trials"]
+__all__ = ["CROWDED", "Trials"]
+
+CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 times as long as another
 
 RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
 
@@ -79,13 +82,22 @@ class Trials:
         """Whether `rewired` has anything to change."""
         return self.networks is not None and self.networks.can_change(network)
 
-    def rewired(self, rng: np.random.Generator, current: Candidate, limit: float) -> Candidate:
-        """The current strategy on a network that differs a little; the current plan if there is none."""
+    def rewired(self, rng: np.random.Generator, current: Candidate, limit: float) -> tuple[Candidate, float]:
+        """The current strategy on a network that differs a little, and what it may take; the current plan if none does.
+
+        That is less than the limit where transfers crowd more on few links than they do now, and more where they crowd
+        less: while some link is as busy as the busiest, all such networks take as long, and no price tells which of
+        them comes nearer to having none.
+        """
         assert self.networks is not None
-        network = self.networks.changed(rng, current.network, self.pricer.demand(current.strategy))
+        demand = self.pricer.demand(current.strategy)
+        network = self.networks.changed(rng, current.network, demand)
         if network is current.network:
-            return current
-        return self.priced(rng, current.strategy, network, limit, current.origin)
+            return current, limit
+        before, after = self.pricer.crowding(current), crowding(network, demand)
+        if before > 0.0 < after:
+            limit *= (before / after) ** CROWDED
+        return self.priced(rng, current.strategy, network, limit, current.origin), limit
 
     def _fastest(
         self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str

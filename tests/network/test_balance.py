@@ -14,7 +14,7 @@ from flexnet.network.demand import Demand
 from flexnet.network.network import connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology
-from flexnet.network.wiring.balance import balanced, link_seconds
+from flexnet.network.wiring.balance import balanced, crowding, link_seconds
 from flexnet.network.wiring.propose import propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
@@ -53,6 +53,23 @@ def test_two_pairs_never_meet_where_they_need_not():
         shared += link_seconds(network, demand).max() > 3.1e-3
         assert link_seconds(balanced(network, demand, rng(seed)), demand).max() == 3e-3
     assert shared
+
+
+def test_crowding_tells_how_many_links_are_busy_where_the_busiest_are_as_busy():
+    ring = np.roll(np.eye(6, dtype=np.int64), 1, 1)
+    network = connected(Topology("ring", 6, 0, ring + ring.T, {}))
+    pairs = np.zeros((6, 6))
+    assert crowding(network, Demand(6, pairs, {})) == 0.0
+    found = []
+    for pair in ((0, 1), (1, 2), (2, 3)):
+        pairs[pair] = 3e6
+        demand = Demand(6, pairs.copy(), {})
+        assert link_seconds(network, demand).max() == 3e-3
+        found.append(crowding(network, demand))
+    assert found == sorted(found) and found[0] < found[-1] <= 3e-3
+    assert found[0] == pytest.approx(3e-3 * (1 / 12) ** (1 / 8))
+    reduced = Demand(6, np.zeros((6, 6)), {}, {(0, 2, 4): 1e9})
+    assert crowding(network, reduced) == 0.0  # operators wait for transfers
 
 
 def test_a_random_graph_is_less_crowded():

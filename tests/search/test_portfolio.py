@@ -16,6 +16,7 @@ from flexnet.exact.bound import lower_bound
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph
 from flexnet.network.build import family_of
+from flexnet.network.wiring.balance import crowding
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
@@ -48,6 +49,7 @@ from flexnet.search.rounds import (
 )
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
+from flexnet.search.trials import CROWDED
 from flexnet.simulate.protocol import PROTOCOLS
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
@@ -319,6 +321,23 @@ def test_of_every_origin_as_many_starts_are_kept():
         plan = first._replace(seconds=1.0 + 0.1 * k, origin="groups" if k < 15 else "stages")
         starts = with_start(starts, plan)
     assert [plan.origin for plan in starts] == ["groups"] * OF_A_KIND + ["stages"] * 5
+
+
+def test_networks_on_which_transfers_crowd_less_may_take_longer():
+    ready = wired()
+    trials, current, limits = ready.search.trials, ready.state.current, set()
+    apart = current.strategy.devices.copy()  # every second operator lies on the servers in another order
+    apart[1::2] = np.where(apart[1::2] >= 0, (apart[1::2] + 3) % 8, -1)
+    current = trials.priced(
+        np.random.default_rng(0), current.strategy._replace(devices=apart), current.network, np.inf, ""
+    )
+    demand = trials.pricer.demand(current.strategy)
+    for seed in range(40):
+        plan, limit = trials.rewired(np.random.default_rng(seed), current, 1.0)
+        before, after = crowding(current.network, demand), crowding(plan.network, demand)
+        assert limit == pytest.approx((before / after) ** CROWDED if before > 0 else 1.0)
+        limits.add(round(limit, 9))
+    assert min(limits) < 1.0 < max(limits)
 
 
 def test_rounds_that_gain_nothing_are_counted_but_for_fits(short_rounds):

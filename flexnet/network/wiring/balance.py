@@ -10,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.network.topology import by_members
 from flexnet.network.wiring.shares import sent_by_group
 
-__all__ = ["balanced", "link_seconds", "with_demand"]
+__all__ = ["balanced", "crowding", "link_seconds", "with_demand"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -24,6 +24,9 @@ which share of them matters only the time of a whole plan tells, so one of these
 
 PASSES = 2
 """How often every pair is routed anew."""
+
+BUSIEST = 8
+"""Power of the mean of what links carry that `crowding` is."""
 
 MOST_PAIRS = 2**18
 """With more pairs, `SOME_PAIRS` of those over the `CROWDED` busiest links are: each takes a microsecond a pass."""
@@ -46,6 +49,17 @@ def link_seconds(network: Network, demand: Demand) -> Floats:
     """
     seconds: Floats = _load(network, demand, 1.0)[1] / network.bandwidth
     return seconds
+
+
+def crowding(network: Network, demand: Demand) -> float:
+    """Seconds for which links are busy with transfers, a mean in which the busiest ones count most (`BUSIEST`).
+
+    An iteration takes as long as its busiest links; of two networks that have as busy ones, this tells which has fewer.
+    """
+    sent = np.repeat(demand.model_parallel.ravel(), np.diff(network.route_ptr))
+    seconds = np.bincount(network.route, sent, minlength=len(network.bandwidth)) / network.bandwidth
+    most = float(seconds.max(initial=0.0))
+    return most * float(((seconds / most) ** BUSIEST).mean()) ** (1 / BUSIEST) if most > 0.0 else 0.0
 
 
 def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: Ints | None = None) -> Network:
