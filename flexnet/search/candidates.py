@@ -25,7 +25,8 @@ __all__ = [
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
 
-LED = 32  # plans that were the best before are kept
+LED = 32  # plans that were the best before are kept, fewer where networks are so large
+LED_PAIRS = 2**19  # of servers, of all these networks together
 
 AS_FAST = 1e-6  # a price that differs by a smaller share is the same
 
@@ -68,7 +69,9 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
 def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:
     """Plans that were the best before, with more of them: at most `LED`, fastest first."""
     others = [plan for plan in plans if not any(plan is one for one in led)]
-    return tuple(sorted((*led, *others), key=lambda plan: plan.seconds)[:LED])
+    known = sorted((*led, *others), key=lambda plan: plan.seconds)
+    n_server = known[0].network.topology.n_server if known else 1
+    return tuple(known[: max(min(LED, LED_PAIRS // n_server**2), 1)])
 
 
 def without_idle_waits(strategy: Strategy, seconds: float, price: Callable[[Strategy], float]) -> Strategy:

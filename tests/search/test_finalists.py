@@ -79,6 +79,15 @@ def test_what_led_before_is_kept():
     assert [plan.seconds for plan in after_lead((), *map(partial(cut, 0), range(50)))] == list(range(LED))
 
 
+def test_of_large_networks_fewer_are_kept(monkeypatch):
+    monkeypatch.setattr("flexnet.search.candidates.LED_PAIRS", 5 * 4**2)
+    plans = [cut(0, seconds) for seconds in range(9)]
+    assert after_lead((), *plans) == tuple(plans[:5])
+    monkeypatch.setattr("flexnet.search.candidates.LED_PAIRS", 1)
+    assert after_lead((plans[2],), *plans[1:]) == (plans[1],)
+    assert after_lead(()) == ()
+
+
 def test_what_was_chosen_before_is_not_lost():
     """A search that goes on may come to like other plans better, by prices, which take longer."""
     ready, state = searched()
