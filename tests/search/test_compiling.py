@@ -20,6 +20,7 @@ LAST = (
     routes.shortest,
     balance.balance,
     cycles.closed_path,
+    cycles.two_cycles,
     shares.highest_averages,
     tours.find_tour,
     tours.find_tours,
