@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.moves.blocks import Ints, copy_of, spread
 from flexnet.search.moves.space import MoveSpace
 
-__all__ = ["heavy_operators", "heavy_recuts"]
+__all__ = ["heavy_operators", "heavy_recuts", "one_holds_most"]
 
 MOST_HEAVY = 8  # shapes of operators
 ENOUGH = 0.95  # of all weights are theirs
@@ -49,8 +50,7 @@ def heavy_recuts(rng: np.random.Generator, space: MoveSpace, strategy: Strategy)
 
 def heavy_operators(space: MoveSpace) -> list[int]:
     """Operators that can be cut and have most weights, the heaviest first; one of every shape."""
-    operators = space.problem.graph.operators
-    weights = {op.index: sum(weight.n_byte for weight in op.weights) for op in operators if not kind_of(op).whole}
+    weights = _weights(space)
     total, held, heavy = sum(weights.values()), 0, list[int]()
     for op in sorted(weights, key=lambda op: (-weights[op], op)):
         twins = _all_alike(space, op)
@@ -61,6 +61,18 @@ def heavy_operators(space: MoveSpace) -> list[int]:
         held += sum(weights[twin] for twin in twins)
         heavy.append(op)
     return heavy
+
+
+def one_holds_most(space: MoveSpace) -> bool:
+    """Whether one operator has half or more of all weights but tables; how it is cut may decide all."""
+    weights = _weights(space)
+    return 2 * max(weights.values(), default=0) >= sum(weights.values()) > 0
+
+
+def _weights(space: MoveSpace) -> dict[int, int]:
+    """Bytes of the weights of every operator that can be cut."""
+    operators = space.problem.graph.operators
+    return {op.index: sum(weight.n_byte for weight in op.weights) for op in operators if not kind_of(op).whole}
 
 
 def _recuts(space: MoveSpace, strategy: Strategy, heavy: list[int]) -> list[_Recut]:
@@ -75,12 +87,12 @@ def _recuts(space: MoveSpace, strategy: Strategy, heavy: list[int]) -> list[_Rec
 
 
 def _cut_alike(space: MoveSpace, heavy: list[int]) -> Iterator[_Recut]:
-    """All heavy operators that can be cut along one and the same dimension, in as many parts; two shapes or more."""
+    """All heavy operators that can be are cut alike; two shapes or more."""
     n_server = space.problem.cluster.n_server
     ways = {op: {degrees: choice for choice, degrees in enumerate(space.degrees[op])} for op in heavy}
     for degrees in sorted({degrees for op in heavy for degrees in ways[op]}):
-        able, n = [op for op in heavy if degrees in ways[op]], max(degrees)
-        if len(able) < 2 or sum(degree > 1 for degree in degrees) != 1 or n_server % n:
+        able, n = [op for op in heavy if degrees in ways[op]], prod(degrees)
+        if len(able) < 2 or n == 1 or n_server % n:
             continue
         choices = tuple((twin, ways[op][degrees]) for op in able for twin in _all_alike(space, op))
         for servers in _spread_or_not(n_server, n):
