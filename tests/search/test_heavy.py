@@ -6,11 +6,12 @@ from math import prod
 import numpy as np
 from random_models import problem_of, tower
 
+from flexnet.model.builder import GraphBuilder
 from flexnet.model.operators import kind_of
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.strategy import configs_of, make_strategy, same_strategy
 from flexnet.search.moves.blocks import home
-from flexnet.search.moves.heavy import heavy_operators, heavy_recuts
+from flexnet.search.moves.heavy import heavy_operators, heavy_recuts, one_holds_most
 from flexnet.search.moves.space import make_space
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
@@ -75,14 +76,27 @@ def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
 def test_heavy_operators_are_cut_alike_all_together_first():
     space, start = space_and_start()
     heavy, found = heavy_operators(space), []
-    for strategy in islice(heavy_recuts(np.random.default_rng(0), space, start), 5):
+    for strategy in islice(heavy_recuts(np.random.default_rng(0), space, start), 6):
         (degrees,) = {space.degrees[op][strategy.choice[op]] for op in heavy}
         (servers,) = {tuple(home(strategy, op).tolist()) for op in heavy}
         found.append((degrees, servers))
     own = {(space.degrees[op][start.choice[op]], (0, 1, 2, 3)) for op in heavy}
     assert own == {((1, 4), (0, 1, 2, 3))}  # is no recut
     halves = [(0, 2), (0, 1)]
-    assert found == [((1, 2), half) for half in halves] + [((2, 1), half) for half in halves] + [((4, 1), (0, 1, 2, 3))]
+    by_one = [((1, 2), half) for half in halves] + [((2, 1), half) for half in halves]
+    assert found == [*by_one, ((2, 2), (0, 1, 2, 3)), ((4, 1), (0, 1, 2, 3))]  # or along two dimensions
+
+
+def test_one_operator_holds_most_weights_or_many_share_them():
+    def space_of(*widths):
+        b = GraphBuilder("mlp", batch_size=8)
+        x = b.input(16)
+        for width in widths:
+            x = b.dense(x, width)
+        return make_space(problem_of(b.build(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2)), strided=True)
+
+    assert one_holds_most(space_of(64, 4))
+    assert not one_holds_most(space_of(16, 16, 16))
 
 
 def test_some_are_drawn_where_there_are_more():

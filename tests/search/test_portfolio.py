@@ -45,6 +45,7 @@ from flexnet.search.rounds import (
     is_fit,
     slot_length,
     stages_of,
+    temperature,
     with_start,
 )
 from flexnet.search.settings import Settings
@@ -227,6 +228,11 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
         worth = [one for one in before.starts if one.seconds <= WORTH_A_SLOT * before.starts[0].seconds]
         pool = worth if fit or dive else before.pool
         n_slot = min(12, len(pool)) if fit else 6 if dive else min(4, len(pool))
+        if fit:  # the best of the pool are fitted once more
+            refits = entrants[n_slot:]
+            assert len(refits) == min(3, len(before.pool))
+            assert all(one is plan for one, plan in zip(refits, before.pool, strict=False))
+            entrants = entrants[:n_slot]
         assert len(entrants) == n_slot
         assert all(any(one is plan for plan in pool) for one in entrants)
         assert len({id(one) for one in entrants}) == min(n_slot, len(pool))
@@ -237,6 +243,19 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
             assert entrants[0] is pool[0]
         seen.add((fit, dive))
     assert seen == {(True, False), (False, True), (False, False)}
+
+
+def test_the_best_are_fitted_once_more_from_a_temperature_at_which_they_lose_their_networks(short_rounds):
+    ready = wired(3)
+    state = ready.state
+    while state.schedule.round < 1 or not state.schedule.entrants:
+        state, _ = ready.search.step(ready.rng, state)
+    schedule = state.schedule
+    n_refit = min(3, len(schedule.pool))
+    begins = [temperature(replace(schedule, slot=slot, at=0), 10) for slot in range(len(schedule.entrants))]
+    assert n_refit
+    assert begins[-n_refit:] == [0.08] * n_refit
+    assert set(begins[:-n_refit]) == {0.01}
 
 
 def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
@@ -280,8 +299,9 @@ def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
         schedule = state.schedule
         if info.tried != RECUT:
             if schedule.at == 1 and schedule.slot == 0 and is_fit(schedule.round):
-                recuts = [plan for plan in schedule.entrants if plan.origin == RECUT]
-                assert schedule.round == 1 or len(recuts) == len(schedule.entrants)
+                fits = schedule.entrants[: -min(3, len(schedule.pool))]
+                recuts = [plan for plan in fits if plan.origin == RECUT]
+                assert schedule.round == 1 or len(recuts) == len(fits)
                 fitted += len(recuts)
             continue
         assert is_fit(schedule.round)
