@@ -2,7 +2,8 @@
 
 What one operator with most of a model's weights does may decide all: of VGG on 128 servers at 25 Gbps, data parallelism
 takes 238 ms and with the first matrix cut along its inputs too 79 ms, by prices.  A search finds that in its first
-round of fits (`flexnet.search.moves.heavy`), but where proposals take long it may not come to one.
+round of fits (`flexnet.search.moves.heavy`), but where proposals take long it may not come to one, and short searches
+end before: of 3,000 proposals on 16 servers, six seeds, at 188 to 201 ms with this start, 191 to 204 without.
 """
 
 from typing import ClassVar
