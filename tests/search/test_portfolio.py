@@ -231,7 +231,7 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
         if fit:  # the best of the pool are fitted once more
             refits = entrants[n_slot:]
             assert len(refits) == min(3, len(before.pool))
-            assert all(one is plan for one, plan in zip(refits, before.pool, strict=False))
+            assert all(one is plan for one, plan in zip(refits, before.pool[:3], strict=True))
             entrants = entrants[:n_slot]
         assert len(entrants) == n_slot
         assert all(any(one is plan for plan in pool) for one in entrants)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from flexnet.model.cutting import divisors, partial_sums, side_by_side
 from flexnet.model.operators import kind_of
+from flexnet.model.operators.kind import tensor_bytes
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.chains import Chain, chains_of
@@ -271,7 +272,7 @@ def make_blocks(problem: Problem) -> Blocks:
         tuple(_with_parts(problem, op) for op in range(len(graph.operators))),
         tuple(kind_of(op).whole for op in graph.operators),
         tuple(bool(op.weights) for op in graph.operators),
-        np.cumsum([sum(weight.n_byte for weight in op.weights) for op in graph.operators], dtype=np.float64),
+        np.cumsum([tensor_bytes(op)[2] for op in graph.operators], dtype=np.float64),
         tuple(_by_sample(problem, op) for op in range(len(graph.operators))),
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexnet.model.operators import kind_of
+from flexnet.model.operators.kind import tensor_bytes
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.moves.blocks import Ints, copy_of, spread
 from flexnet.search.moves.space import MoveSpace
@@ -72,7 +72,7 @@ def one_holds_most(space: MoveSpace) -> bool:
 def _weights(space: MoveSpace) -> dict[int, int]:
     """Bytes of the weights of every operator that can be cut."""
     operators = space.problem.graph.operators
-    return {op.index: sum(weight.n_byte for weight in op.weights) for op in operators if not kind_of(op).whole}
+    return {op.index: tensor_bytes(op)[2] for op in operators if not space.blocks.whole[op.index]}
 
 
 def _recuts(space: MoveSpace, strategy: Strategy, heavy: list[int]) -> list[_Recut]:
