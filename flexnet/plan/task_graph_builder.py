@@ -9,6 +9,7 @@ from flexnet.plan.kernels import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
+from flexnet.plan.turns import with_turns
 
 __all__ = ["Builder", "build"]
 
@@ -97,4 +98,6 @@ def build(problem: Problem, strategy: Strategy) -> TaskGraph:
         t.group.copy(),
         t.rank // 2,
     )
-    return spread_transfers(graph) if problem.semantics.spread_transfers else graph
+    if problem.semantics.spread_transfers:
+        graph = spread_transfers(graph)
+    return with_turns(graph, problem) if problem.semantics.transfers_in_turn else graph

@@ -162,6 +162,7 @@ class Found:
             "search_s": self.search_s,
             "proposals_per_s": self.iterations / self.search_s if self.search_s > 0 else 0.0,
             **{name: plan[name] for name in ("bytes_allreduce", "bytes_model_parallel", "memory_gb", "estimated_cuts")},
+            "transfers_in_turn": self.plan.problem.semantics.transfers_in_turn,
             "operators_changed": [op.name for op, _ in self.changed],
             "links": plan["links"],
             **self._bound_dict(),
