@@ -37,7 +37,7 @@ SEARCH_WINDOW = 1 / 200
 FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
 SEARCH_TOLERANCE = 0.02
 SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
-BUNDLED_HOPS = 1_000_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
+BUNDLED_HOPS = 8_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
 BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
 COARSEST = 40.0
 EXACT_TASKS = 8192
@@ -127,7 +127,7 @@ class Pricer:
         hops = flow_hops(tasks, arrays)
         bundled = hops > BUNDLED_HOPS
         shared = BundledLinks if bundled else FairLinks
-        coarser = min(hops / BUNDLE_HOPS, COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
+        coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
         rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
         self._links = shared(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
 

@@ -128,63 +128,75 @@ def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
     begin, count, route
         As in `translate`; nothing for targets that cannot be reached.
     """
-    n = ptr.shape[0] - 1
+    n = np.uint32(ptr.shape[0] - 1)
     hops = np.zeros(n, np.int32)
-    queue = np.zeros(n, np.int32)
+    queue = np.zeros(n, np.uint32)
+    nearer_ptr = np.zeros(n + 1, np.uint32)  # links of every server that lead nearer to the target, ascending
+    nearer = np.zeros(neighbor.shape[0], np.uint32)
     begin = np.zeros(pairs.shape[0], np.int64)
     count = np.zeros(pairs.shape[0], np.int64)
     route = np.empty(4 * pairs.shape[0] + n, np.int32)
-    total = 0
-    searched = -1
+    total = np.int64(0)
+    searched = np.int64(-1)
     for i in order:
-        node, target = pairs[i] // n, pairs[i] % n
-        direct = -1
-        for link in range(ptr[node], ptr[node + 1]):
-            if neighbor[link] == target:
-                direct = link
-        if direct < 0 and target != searched:
-            searched = target
-            hops[:] = -1
-            hops[target] = 0
-            queue[0] = target
-            head = 0
-            tail = 1
-            while head < tail and tail < n:
-                for link in range(ptr[queue[head]], ptr[queue[head] + 1]):
-                    other = neighbor[link]
-                    if hops[other] < 0:
-                        hops[other] = hops[queue[head]] + 1
-                        queue[tail] = other
-                        tail += 1
-                head += 1
-        begin[i] = total
-        count[i] = 1 if direct >= 0 else max(hops[node], 0)
-        if total + count[i] > route.shape[0]:
+        node, target = np.uint32(pairs[np.uint32(i)] // n), np.uint32(pairs[np.uint32(i)] % n)
+        if target != searched:
+            searched = np.int64(target)
+            _search(ptr, neighbor, target, hops, queue)
+            _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer)
+        begin[np.uint32(i)] = total
+        left = max(hops[node], 0)
+        count[np.uint32(i)] = left
+        if total + left > route.shape[0]:
             larger = np.empty(2 * route.shape[0], np.int32)
             larger[:total] = route[:total]
             route = larger
-        if direct >= 0:
-            route[total] = direct
-            total += 1
-            continue
-        state = pairs[i] % 0xFFFFFFFF + 1
-        for _ in range(WARM_UP):
-            state = draw(state)
-        for left in range(hops[node] - 1, -1, -1):
-            nearer = 0
-            for link in range(ptr[node], ptr[node + 1]):
-                nearer += hops[neighbor[link]] == left
-            state = draw(state)
-            pick = (state * nearer) >> 32
-            for link in range(ptr[node], ptr[node + 1]):
-                if hops[neighbor[link]] == left:
-                    if pick == 0:
-                        route[total] = link
-                        node = neighbor[link]
-                        break
-                    pick -= 1
-            total += 1
+        state = pairs[np.uint32(i)] % 0xFFFFFFFF + 1
+        if left > 1:
+            for _ in range(WARM_UP):
+                state = draw(state)
+        for hop in range(left):
+            first, last = nearer_ptr[node], nearer_ptr[np.uint32(node + 1)]
+            pick = np.int64(0)
+            if left > 1:
+                state = draw(state)
+                pick = (state * (np.int64(last) - np.int64(first))) >> 32
+            link = nearer[np.uint32(first + pick)]
+            route[np.uint64(total + hop)] = link
+            node = np.uint32(neighbor[link])
+        total += left
     return begin, count, route
+
+
+@njit(cache=True)
+def _search(ptr, neighbor, target, hops, queue):  # type: ignore[no-untyped-def]
+    """Hops from every server to a target, -1 where there is no way."""
+    hops[:] = -1
+    hops[target] = 0
+    queue[0] = target
+    head, tail = np.uint32(0), np.uint32(1)
+    while head < tail and tail < hops.shape[0]:
+        node = queue[head]
+        for link in range(np.uint32(ptr[node]), np.uint32(ptr[np.uint32(node + 1)])):
+            other = np.uint32(neighbor[link])
+            if hops[other] < 0:
+                hops[other] = hops[node] + 1
+                queue[tail] = other
+                tail = np.uint32(tail + 1)
+        head = np.uint32(head + 1)
+
+
+@njit(cache=True)
+def _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer):  # type: ignore[no-untyped-def]
+    """List the links of every server to those that are one hop nearer."""
+    at = np.uint32(0)
+    for node in range(hops.shape[0]):
+        nearer_ptr[np.uint32(node)] = at
+        for link in range(np.uint32(ptr[np.uint32(node)]), np.uint32(ptr[np.uint32(node + 1)])):
+            if hops[np.uint32(neighbor[link])] == hops[np.uint32(node)] - 1:
+                nearer[at] = link
+                at = np.uint32(at + 1)
+    nearer_ptr[hops.shape[0]] = at
 
 
 @njit(cache=True)

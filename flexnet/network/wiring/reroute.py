@@ -33,7 +33,7 @@ def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) 
     n, seconds = network.topology.n_server, link_seconds(network, demand)
     over = np.repeat(np.arange(n * n), np.diff(network.route_ptr))
     sends = demand.model_parallel.ravel()[over] > 0
-    used = np.unique(network.route[sends])
+    used = np.flatnonzero(np.bincount(network.route[sends], minlength=len(seconds)))
     if not len(used):
         return None
     busy = used[seconds[used] >= BUSY * seconds[used].max()]

@@ -32,8 +32,11 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
     ----------
     tasks : flexnet.plan.arrays.TaskArrays
         Every transfer waits for one task, which computes, and takes no time but that of its bytes.
-    network, routes, protocol, window, tolerance, limit
+    network, routes, protocol, window, tolerance
         As there; no parameter servers.
+    limit : float
+        Stop as soon as some task ends after this time, or a server or link has waited so long that what it still has
+        to do takes longer.
     work : flexnet.simulate.kernels.bundle_state.BundleWork
 
     Returns
@@ -49,8 +52,9 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
     n_place = lay_out_bundles(tasks, network, routes, protocol, work)
     if n_place > coflows.link.shape[0]:
         return np.nan, n_place
+    enough = limit * (1.0 + ROUNDING)
     bound = least_seconds(tasks, network, protocol, work)
-    if bound > limit * (1.0 + ROUNDING):
+    if bound > enough:
         return bound, n_place
     heap.n[0] = 0
     running.n[0] = 0
@@ -76,27 +80,32 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
                 dirty = True
             while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
                 item = pop(heap)
-                what, task = item // n_task, item % n_task
+                what, which = item // n_task, np.uint32(item % n_task)
                 if what == BUNDLE_ARRIVES:
-                    _deliver(tasks, work, task, now)
+                    _deliver(tasks, work, which, now)
                 elif what == RINGS_START:
-                    next_end = min(next_end, _start_rings(tasks, network, protocol, work, task, now))
+                    next_end = min(next_end, _start_rings(tasks, network, protocol, work, which, now))
                     dirty = True
                 else:
-                    work.end[task] = now
+                    work.end[which] = now
                     finish = max(finish, now)
                     if what == TASK_ENDS:
-                        next_end = min(next_end, _end_task(tasks, network, protocol, work, task, now))
-                        dirty |= work.bundle[task] >= 0
+                        next_end = min(next_end, _end_task(tasks, network, protocol, work, which, now))
+                        dirty |= work.bundle[which] >= 0
+                        bound = max(bound, now + work.server_load[np.uint32(tasks.place[which])])
             if finish > limit:
                 return finish, n_place
+            if bound > enough:
+                return bound, n_place
         else:
             now = max(now, network_time)
             if next_end <= now * (1.0 + SAME_TIME):
                 next_end = _retire(heap, running, now)
                 dirty = True
             if now >= solved + window:
-                divide_links(network.bandwidth, tolerance, coflows, running, links, now)
+                bound = max(bound, divide_links(network.bandwidth, tolerance, coflows, running, links, now))
+                if bound > enough:
+                    return bound, n_place
                 solved = now
                 dirty = False
                 next_end = np.inf
@@ -137,11 +146,14 @@ def _let_follow(tasks, work, following, now):  # type: ignore[no-untyped-def]
 @inlined
 def _end_task(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped-def]
     """Free the server of a task that has ended, release what waited for it alone, and send; when that ends."""
-    work.queues.running[tasks.place[task]] = -1
-    wake(work.queues, tasks.place[task])
-    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-        if tasks.kind[tasks.succ[p]] != NOMINAL_COMM:
-            _let_follow(tasks, work, tasks.succ[p], now)
+    server = np.uint32(tasks.place[task])
+    work.server_load[server] -= tasks.seconds[task]
+    work.queues.running[server] = -1
+    wake(work.queues, server)
+    for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+        following = np.uint32(tasks.succ[p])
+        if tasks.kind[following] != NOMINAL_COMM:
+            _let_follow(tasks, work, following, now)
     c = work.bundle[task]
     if c < 0:
         return np.inf
@@ -153,11 +165,11 @@ def _end_task(tasks, network, protocol, work, task, now):  # type: ignore[no-unt
 def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """All that a task has sent is there."""
     work.coflows.arrival[work.bundle[task]] = now
-    for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-        t = tasks.succ[p]
+    for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+        t = np.uint32(tasks.succ[p])
         if tasks.kind[t] == NOMINAL_COMM:
-            for q in range(tasks.succ_ptr[t], tasks.succ_ptr[t + 1]):
-                _let_follow(tasks, work, tasks.succ[q], now)
+            for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
+                _let_follow(tasks, work, np.uint32(tasks.succ[q]), now)
 
 
 @inlined
@@ -188,9 +200,10 @@ def _start(network, protocol, work, c, size, rounds, item, now):  # type: ignore
     narrowest = np.inf
     rate = np.inf
     weight = coflows.weight[c]
-    for i in range(coflows.begin[c], coflows.end[c]):
-        link = coflows.link[i]
+    for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
+        link = np.uint32(coflows.link[i])
         links.users[link] += weight * coflows.part[i]
+        links.bytes[link] -= size * coflows.part[i]
         rate = min(rate, weight * network.bandwidth[link] / links.users[link])
         narrowest = min(narrowest, network.bandwidth[link])
     k = running.n[0]
@@ -209,9 +222,9 @@ def _start(network, protocol, work, c, size, rounds, item, now):  # type: ignore
 @inlined
 def _retire(heap, running, now):  # type: ignore[no-untyped-def]
     """Take out the coflows that have ended; when the next one does."""
-    kept = 0
+    kept = np.uint32(0)
     next_end = np.inf
-    for k in range(running.n[0]):
+    for k in range(np.uint32(running.n[0])):
         if running.finish[k] <= now * (1.0 + SAME_TIME):
             push(heap, now + running.delay[k], running.item[k])
             continue
@@ -221,6 +234,6 @@ def _retire(heap, running, now):  # type: ignore[no-untyped-def]
         running.finish[kept] = running.finish[k]
         running.delay[kept] = running.delay[k]
         running.item[kept] = running.item[k]
-        kept += 1
+        kept = np.uint32(kept + 1)
     running.n[0] = kept
     return next_end

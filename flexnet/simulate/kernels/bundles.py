@@ -44,11 +44,11 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
         n_hop = 0
         n_touched = 0
         extra = 0.0
-        for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-            t = tasks.succ[p]
+        for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+            t = np.uint32(tasks.succ[p])
             if tasks.kind[t] != NOMINAL_COMM:
                 continue
-            path = routes.transfer[t]
+            path = np.uint32(routes.transfer[t])
             size = tasks.bytes[t]
             first, last = network.route_ptr[path], network.route_ptr[path + 1]
             largest = max(largest, size)
@@ -56,12 +56,12 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
             n_flow += 1
             n_hop += last - first
             latency = 0.0
-            for k in range(first, last):
-                link = network.route[k]
+            for k in range(np.uint32(first), np.uint32(last)):
+                link = np.uint32(network.route[k])
                 if links.seen[link] != task:
                     links.seen[link] = task
                     links.left[link] = 0.0
-                    links.touched[n_touched] = link
+                    links.touched[np.uint32(n_touched)] = link
                     n_touched += 1
                 links.left[link] += size
                 if network.extra_latency.shape[0] > 0:
@@ -71,9 +71,9 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
             continue
         if at + n_touched <= room:
             for k in range(n_touched):
-                link = links.touched[k]
-                coflows.link[at + k] = link
-                coflows.part[at + k] = links.left[link] / largest
+                link = np.uint32(links.touched[k])
+                coflows.link[np.uint32(at + k)] = link
+                coflows.part[np.uint32(at + k)] = links.left[link] / largest
                 links.bytes[link] += links.left[link]
         size = whole_packets(largest, protocol)
         work.bundle[task] = c
@@ -97,7 +97,7 @@ def least_seconds(tasks, network, protocol, work):  # type: ignore[no-untyped-de
     compute[:] = 0.0
     for t in range(tasks.kind.shape[0]):
         if tasks.kind[t] <= BACKWARD:
-            compute[tasks.place[t]] += tasks.seconds[t]
+            compute[np.uint32(tasks.place[t])] += tasks.seconds[t]
         elif tasks.kind[t] == ALLREDUCE:
             group = tasks.place[t]
             n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
@@ -106,7 +106,7 @@ def least_seconds(tasks, network, protocol, work):  # type: ignore[no-untyped-de
                 first = rings.first[rings.group_class[group]]
                 rounds, share = ring_rounds(n, tasks.bytes[t], count, rings.apart[0], protocol)
                 for i in range(coflows.begin[first], coflows.end[first + count - 1]):
-                    load[coflows.link[i]] += share * rounds
+                    load[np.uint32(coflows.link[i])] += share * rounds
     bound = 0.0
     for server in range(network.n_server):
         bound = max(bound, compute[server])
@@ -120,36 +120,50 @@ def divide_links(bandwidth, tolerance, coflows, running, links, now):  # type: i
     """Rates of all coflows from ``now`` on: max-min fair, but for the last few (`MOST_ROUNDS`).
 
     As `flexnet.simulate.kernels.maxmin.fill_at_once`, of flows that have parts.
+
+    Returns
+    -------
+    float
+        When the last link at least is done with what it has to carry and what coflows will put on it.
     """
     n_link = bandwidth.shape[0]
-    for link in range(n_link):
-        links.users[link] = 0.0
-        links.left[link] = bandwidth[link]
+    for one in range(n_link):
+        links.users[one] = 0.0
+        links.left[one] = bandwidth[one]
+        links.share[one] = links.bytes[one]
     for k in range(running.n[0]):
         running.open[k] = k
-        c = running.coflow[k]
-        for i in range(coflows.begin[c], coflows.end[c]):
-            links.users[coflows.link[i]] += coflows.weight[c] * coflows.part[i]
-    for link in range(n_link):
-        links.unfrozen[link] = links.users[link]
+        c = np.uint32(running.coflow[k])
+        size = max(running.finish[k] - now, 0.0) * running.rate[k]
+        for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
+            link = np.uint32(coflows.link[i])
+            links.users[link] += coflows.weight[c] * coflows.part[i]
+            links.share[link] += size * coflows.part[i]
+    done = now
+    for one in range(n_link):
+        links.unfrozen[one] = links.users[one]
+        done = max(done, now + links.share[one] / bandwidth[one])
     n_open = running.n[0]
     rounds = 0
     while n_open > 0:
         rounds += 1
-        for link in range(n_link):
-            share = links.left[link] / links.unfrozen[link] if links.unfrozen[link] > NOBODY else np.inf
-            links.share[link] = share
-            links.least[link] = share
+        for one in range(n_link):
+            share = links.left[one] / links.unfrozen[one] if links.unfrozen[one] > NOBODY else np.inf
+            links.share[one] = share
+            links.least[one] = share
         for o in range(n_open):
-            c = running.coflow[running.open[o]]
+            which = np.uint32(running.open[o])
+            c = np.uint32(running.coflow[which])
+            begin, end = np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])
             narrowest = np.inf
-            for i in range(coflows.begin[c], coflows.end[c]):
-                narrowest = min(narrowest, links.share[coflows.link[i]])
-            running.narrowest[running.open[o]] = narrowest
-            for i in range(coflows.begin[c], coflows.end[c]):
-                link = coflows.link[i]
+            for i in range(begin, end):
+                narrowest = min(narrowest, links.share[np.uint32(coflows.link[i])])
+            running.narrowest[which] = narrowest
+            for i in range(begin, end):
+                link = np.uint32(coflows.link[i])
                 links.least[link] = min(links.least[link], narrowest)
         n_open = _freeze(coflows, running, links, n_open, np.inf if rounds == MOST_ROUNDS else tolerance, now)
+    return done
 
 
 @inlined
@@ -157,25 +171,26 @@ def _freeze(coflows, running, links, n_open, tolerance, now):  # type: ignore[no
     """Give every coflow over a bottleneck its rate, with infinite ``tolerance`` all; return how many are without."""
     kept = 0
     for o in range(n_open):
-        k = running.open[o]
-        c = running.coflow[k]
+        k = np.uint32(running.open[o])
+        c = np.uint32(running.coflow[k])
+        begin, end = np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])
         frozen = tolerance == np.inf
         if not frozen:
-            for i in range(coflows.begin[c], coflows.end[c]):
-                link = coflows.link[i]
+            for i in range(begin, end):
+                link = np.uint32(coflows.link[i])
                 if links.least[link] >= links.share[link] * (1.0 - tolerance):
                     frozen = True
                     break
         if not frozen:
-            running.open[kept] = k
+            running.open[np.uint32(kept)] = k
             kept += 1
             continue
         left = max(running.finish[k] - now, 0.0) * running.rate[k]
         rate = running.narrowest[k] * coflows.weight[c]
         running.rate[k] = rate
         running.finish[k] = now + left / rate
-        for i in range(coflows.begin[c], coflows.end[c]):
-            link = coflows.link[i]
+        for i in range(begin, end):
+            link = np.uint32(coflows.link[i])
             links.left[link] -= rate * coflows.part[i]
             links.unfrozen[link] -= coflows.weight[c] * coflows.part[i]
     return kept
