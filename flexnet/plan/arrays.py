@@ -32,6 +32,8 @@ class ProblemArrays(NamedTuple):
     dimension of its input, -1 where the part reads all of it; ``edge_extent``: the size these pieces add up to, of the
     input or, where windows slide over it, of the output; ``edge_stride``, ``edge_window``, ``edge_padding``: element e
     reads ``window`` elements from e stride - padding on; ``edge_by_batch``: batch is cut by batch.
+    Turns (`flexnet.plan.turns`): ``in_turn``, whether transfers of ``turn_bytes`` or more take any; ``needed``
+    (n_op, n_op): whether the operator of a row needs that of a column.
     """
 
     n_server: int
@@ -61,6 +63,9 @@ class ProblemArrays(NamedTuple):
     edge_window: Ints
     edge_padding: Ints
     edge_by_batch: npt.NDArray[np.bool_]
+    in_turn: bool
+    turn_bytes: float
+    needed: npt.NDArray[np.bool_]
 
 
 @struct
@@ -118,7 +123,8 @@ class Workspace(NamedTuple):
     """Room for the largest task graph so far; `Builder` grows it.
 
     Names as in `TaskArrays`; ``record_from`` and ``record_to`` are edges as they are found, ``first`` (n_op,) the
-    first task of every operator, ``fill`` and ``box`` scratch, and the numbers (1,) say how much is used.
+    first task of every operator, ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier``
+    (n_task,) lists of the transfers of every pair of servers, and the numbers (1,) say how much is used.
     """
 
     kind: npt.NDArray[np.int8]
@@ -135,6 +141,8 @@ class Workspace(NamedTuple):
     record_to: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
     fill: npt.NDArray[np.int32]
+    latest: npt.NDArray[np.int32]
+    earlier: npt.NDArray[np.int32]
     box: Box
     n_task: npt.NDArray[np.int64]
     n_record: npt.NDArray[np.int64]

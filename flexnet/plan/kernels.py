@@ -2,7 +2,8 @@
 
 That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
 then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
-blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators.
+blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators,
+and transfers between two servers may take turns.
 """
 
 import numpy as np
@@ -40,8 +41,11 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     for op in range(n_op):
         for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
             _add_all_reduces(problem, strategy, work, op, weight)
+    first_transfer = work.n_task[0]
     for edge in range(problem.edge_src.shape[0]):
         _add_transfers(problem, strategy, work, edge)
+    if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
+        _let_take_turns(problem, work, first_transfer, work.n_task[0])
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
     if (
         n_task <= work.kind.shape[0]
@@ -234,6 +238,42 @@ def _join_parts(problem, strategy, work, src, i, dst, j, size):  # type: ignore[
         _add_record(work, there, consumer)
         _add_record(work, consumer + 1, back)
         _add_record(work, back, producer + 1)
+
+
+@inlined
+def _let_take_turns(problem, work, first, n_task):  # type: ignore[no-untyped-def]
+    """Let transfers wait for those between the same servers that come first (`flexnet.plan.turns`).
+
+    They are there by consumer, forward and backward in turn; of several for one operator the last one counts.
+    """
+    latest, earlier, rank, needed = work.latest, work.earlier, work.rank, problem.needed
+    latest[:] = -1
+    for there in range(first, n_task, 2):
+        task = np.uint32(there)
+        if work.bytes[task] >= problem.turn_bytes:
+            pair, op = np.uint32(work.place[task]), np.uint32(rank[task] // 2)
+            other = latest[pair]
+            while other >= 0 and not needed[op, np.uint32(rank[np.uint32(other)] // 2)]:
+                other = earlier[np.uint32(other)]
+            if other >= 0:
+                _add_record(work, other, there)
+            earlier[task] = latest[pair]
+            latest[pair] = there
+    latest[:] = -1
+    for back in range(n_task - 1, first, -2):
+        task = np.uint32(back)
+        if work.bytes[task] >= problem.turn_bytes:
+            pair, op = np.uint32(work.place[task]), np.uint32(rank[task] // 2)
+            other = latest[pair]
+            while other >= 0 and not needed[np.uint32(rank[np.uint32(other)] // 2), op]:
+                other = earlier[np.uint32(other)]
+            if other >= 0:
+                following = earlier[np.uint32(other)]
+                while following >= 0 and rank[np.uint32(following)] == rank[np.uint32(other)]:
+                    other, following = following, earlier[np.uint32(following)]
+                _add_record(work, other, back)
+            earlier[task] = latest[pair]
+            latest[pair] = back
 
 
 @inlined

@@ -1,6 +1,6 @@
 """The search problem as arrays: what kernels need to know of a model, its costs and the cluster."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -18,6 +18,7 @@ from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.optimizers import OPTIMIZERS, state_bytes
 from flexnet.plan.semantics import Semantics
+from flexnet.plan.turns import MOST_SERVERS, least_bytes, needs
 
 __all__ = ["Problem", "make_problem"]
 
@@ -45,6 +46,11 @@ class Problem:
     def gpus_of_part(self) -> Ints:
         """GPUs of a server that share a part of an operator, int64 (n_op,): all of them, of an embedding one."""
         return np.where(self.arrays.is_whole, 1, self.cluster.gpus)
+
+    def with_transfers_at_once(self) -> "Problem":
+        """The same problem, but that no transfer takes turns."""
+        semantics = replace(self.semantics, transfers_in_turn=False)
+        return replace(self, semantics=semantics, arrays=self.arrays._replace(in_turn=False))
 
     def classes(self) -> tuple[tuple[str, bool], ...]:
         """Of every operator what is the same for all that have its shape and its candidates."""
@@ -169,6 +175,9 @@ def make_problem(
         edge_by_batch=np.array(
             [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
         ),
+        in_turn=semantics.transfers_in_turn and cluster.n_server <= MOST_SERVERS,
+        turn_bytes=least_bytes(cluster),
+        needed=needs(len(graph.operators), [(_producer(op, i), op.index) for op, i in edges]),
     )
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 

@@ -9,12 +9,11 @@ from flexnet.plan.kernels import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
-from flexnet.plan.turns import with_turns
 
 __all__ = ["Builder", "build"]
 
 
-def _workspace(n_op: int, n_task: int, n_record: int, n_group: int, n_member: int) -> Workspace:
+def _workspace(n_op: int, n_pair: int, n_task: int, n_record: int, n_group: int, n_member: int) -> Workspace:
     return Workspace(
         kind=np.empty(n_task, np.int8),
         place=np.empty(n_task, np.int32),
@@ -30,6 +29,8 @@ def _workspace(n_op: int, n_task: int, n_record: int, n_group: int, n_member: in
         record_to=np.empty(n_record, np.int32),
         first=np.empty(n_op, np.int64),
         fill=np.empty(n_task, np.int32),
+        latest=np.empty(n_pair, np.int32),
+        earlier=np.empty(n_task, np.int32),
         box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),
         n_task=np.empty(1, np.int64),
         n_record=np.empty(1, np.int64),
@@ -48,7 +49,9 @@ class Builder:
     _arrays: TaskArrays | None = None
 
     def __post_init__(self) -> None:
-        self._work = _workspace(len(self.problem.arrays.rank), 1024, 4096, 64, 1024)
+        arrays = self.problem.arrays
+        n_pair = arrays.n_server**2 if arrays.in_turn else 0
+        self._work = _workspace(len(arrays.rank), n_pair, 1024, 4096, 64, 1024)
 
     def arrays(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of ``strategy``: views that are valid until the next call.
@@ -80,7 +83,7 @@ class Builder:
                     work.group[:n_member],
                 )
             grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
-            self._work = _workspace(len(work.first), *grown)
+            self._work = _workspace(len(work.first), len(work.latest), *grown)
 
 
 def build(problem: Problem, strategy: Strategy) -> TaskGraph:
@@ -98,6 +101,4 @@ def build(problem: Problem, strategy: Strategy) -> TaskGraph:
         t.group.copy(),
         t.rank // 2,
     )
-    if problem.semantics.spread_transfers:
-        graph = spread_transfers(graph)
-    return with_turns(graph, problem) if problem.semantics.transfers_in_turn else graph
+    return spread_transfers(graph) if problem.semantics.spread_transfers else graph

@@ -33,7 +33,7 @@ def spread_transfers(graph: TaskGraph) -> TaskGraph:
         With the same tasks and other ``succ``.
     """
     n, source = graph.n_server, np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
-    edge = np.flatnonzero(graph.kind[graph.succ] == NOMINAL_COMM)
+    edge = np.flatnonzero((graph.kind[graph.succ] == NOMINAL_COMM) & (graph.kind[source] <= BACKWARD))
     if not len(edge):
         return graph
     task, transfer = source[edge], graph.succ[edge]

@@ -11,7 +11,6 @@ from flexnet.exact.terms import measured_terms
 from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
-from flexnet.plan.task_graph_builder import build
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
@@ -26,7 +25,6 @@ from flexnet.search.settings import Settings
 from flexnet.search.starts.data_parallel import not_data_parallel
 from flexnet.search.starts.start import Bound, bound_of
 from flexnet.search.state import State
-from flexnet.search.written import written_timeline
 from flexnet.simulate.link_model import Timeline
 
 __all__ = ["Prepared", "is_soon_exact"]
@@ -156,16 +154,18 @@ class Prepared:
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
             if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
-                start = replace(start, timeline=self.timeline(first))
+                start = self._exact_start()
             finalists = [one for one in finalists if one is not first]
             before = [one for one in before if not outcome.interrupted or is_soon_exact(pricer, one)]
             known = [(first, start.timeline), *zip(before, self._timelines(before), strict=True)]
             replayed = self._replayed(finalists, known, strict=outcome.interrupted)
         best, timeline = choose(replayed)
-        problem = self.problem
+        problem = start.problem
         if best is not first and not outcome.interrupted:
             best, timeline = self._settled(best, timeline)
-            problem, timeline = self._without_turns(best, timeline)
+        if best is not first:
+            at_once = self.problem.with_transfers_at_once()
+            problem = at_once if as_searched else pricer.sent_as(best.strategy, best.network, timeline)
         plan = Plan(problem, best.strategy, best.network, timeline, best.directions)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         if not interrupted:
@@ -192,6 +192,11 @@ class Prepared:
             as_searched=as_searched,
         )
 
+    def _exact_start(self) -> Plan:
+        first, timeline = self.state.current, self.timeline(self.state.current)
+        problem = self.search.pricer.sent_as(first.strategy, first.network, timeline)
+        return replace(self.start, problem=problem, timeline=timeline)
+
     def _settled(self, best: Candidate, timeline: Timeline) -> tuple[Candidate, Timeline]:
         """The plan without reductions that wait at no gain by the search's prices, if it is as fast without them."""
         strategy, rough = best.strategy, self._rough(best).seconds
@@ -200,18 +205,6 @@ class Prepared:
             return best, timeline
         settled = best._replace(strategy=eager)
         return choose([(settled, self.timeline(settled)), (best, timeline)])
-
-    def _without_turns(self, best: Candidate, timeline: Timeline) -> tuple[Problem, Timeline]:
-        """The problem whose transfers take no turns, with the plan's times under it, if the plan is faster so."""
-        semantics = self.problem.semantics
-        if not semantics.transfers_in_turn:
-            return self.problem, timeline
-        at_once = replace(self.problem, semantics=replace(semantics, transfers_in_turn=False))
-        graph = build(at_once, best.strategy)
-        if len(graph.succ) == len(build(self.problem, best.strategy).succ):
-            return self.problem, timeline
-        other = written_timeline(at_once, graph, best.network, self.search.pricer.protocol)
-        return (at_once, other) if other.seconds < timeline.seconds else (self.problem, timeline)
 
     def bound(self) -> Bound | None:
         """What no plan can beat, unless the original's semantics do not tell."""

@@ -38,6 +38,7 @@ FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
 SEARCH_TOLERANCE = 0.02
 SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
 BUNDLED_HOPS = 8_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
+TIMED_HOPS = 1_000_000.0  # the same where timers may go off, of which that knows nothing
 BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
 COARSEST = 40.0
 EXACT_TASKS = 8192
@@ -98,7 +99,7 @@ class Pricer:
     _demands: deque[tuple[Strategy, Demand]] = field(init=False, default_factory=lambda: deque(maxlen=DEMANDS))
 
     def __post_init__(self) -> None:
-        self._builder = Builder(self.problem)
+        self._builder = Builder(self.problem.with_transfers_at_once())
         # where rings of groups are meant to be, not where FlexNetPacket puts them
         self._priced = self.protocol._replace(rings_by_index=False)
         self._full = self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
@@ -125,7 +126,7 @@ class Pricer:
         arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         hops = flow_hops(tasks, arrays)
-        bundled = hops > BUNDLED_HOPS
+        bundled = hops > (TIMED_HOPS if self._may_time_out() else BUNDLED_HOPS)
         shared = BundledLinks if bundled else FairLinks
         coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
         rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
@@ -184,10 +185,30 @@ class Pricer:
         return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
-        """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""
-        if self.problem.semantics.fair_links:
-            return written_timeline(self.problem, build(self.problem, strategy), network, self.protocol)
-        return self.rough(strategy, network, directions)
+        """Every task's times at full resolution, for what is reported: of the file the plan would be written to.
+
+        Transfers take turns in it, or not, as is faster (`sent_as`).
+        """
+        if not self.problem.semantics.fair_links:
+            return self.rough(strategy, network, directions)
+        ways = [self._written(problem, strategy, network) for problem in self._ways(strategy)]
+        return min(ways, key=lambda timeline: timeline.seconds)
+
+    def sent_as(self, strategy: Strategy, network: Network, timeline: Timeline) -> Problem:
+        """The problem in which transfers take turns, or not, as in a timeline that `exact` has told."""
+        in_turn, *at_once = self._ways(strategy)
+        if at_once and self._written(at_once[0], strategy, network).seconds <= timeline.seconds:
+            return at_once[0]
+        return in_turn
+
+    def _ways(self, strategy: Strategy) -> tuple[Problem, ...]:
+        """The problem, and with transfers at once, where a strategy has any that take turns."""
+        at_once = self.problem.with_transfers_at_once()
+        alike = len(build(at_once, strategy).succ) == len(build(self.problem, strategy).succ)
+        return (self.problem,) if alike else (self.problem, at_once)
+
+    def _written(self, problem: Problem, strategy: Strategy, network: Network) -> Timeline:
+        return written_timeline(problem, build(problem, strategy), network, self.protocol)
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
@@ -201,7 +222,7 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        return packet_hops(tasks, self._arrays(tasks, network), self.protocol)
+        return len(self._ways(strategy)) * packet_hops(tasks, self._arrays(tasks, network), self.protocol)
 
     def routed(self, strategy: Strategy, network: Network) -> Network:
         """The network with routes for all that a strategy sends; the same but on large ones that lack some."""
@@ -250,6 +271,12 @@ class Pricer:
                 f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
+
+    def _may_time_out(self) -> bool:
+        """Whether the first windows of all servers, at one link, take longer than senders wait for news."""
+        protocol, cluster = self._priced, self.problem.cluster
+        windows = cluster.n_server * protocol.first_window * protocol.packet_bytes
+        return protocol.by_packet and windows > protocol.least_patience * cluster.link_bandwidth
 
     def _links_for(self, tasks: TaskArrays) -> LinkModel:
         """Full resolution for few transfers, unless the plans of this search are so large that all are bundled."""

@@ -81,7 +81,7 @@ def test_memory_used_again_leaves_nothing_behind(seed, semantics):
 
 def test_a_graph_larger_than_the_first_memory():
     """A thousand parts and their transfers: the workspace grows until everything fits."""
-    problem = problem_of(mlp(30, batch=32), Cluster(32))
+    problem = problem_of(mlp(30, batch=32), Cluster(32), CREATED)
     rng = np.random.default_rng(0)
     configs = [Config((1, 32), tuple(int(d) for d in rng.permutation(32))) for _ in range(30)]
     builder = Builder(problem)

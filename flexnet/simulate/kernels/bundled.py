@@ -31,7 +31,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
     Parameters
     ----------
     tasks : flexnet.plan.arrays.TaskArrays
-        Every transfer waits for one task, which computes, and takes no time but that of its bytes.
+        Every transfer waits for one task that computes, and takes no time but that of its bytes; turns do not count.
     network, routes, protocol, window, tolerance
         As there; no parameter servers.
     limit : float
@@ -169,7 +169,9 @@ def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
         t = np.uint32(tasks.succ[p])
         if tasks.kind[t] == NOMINAL_COMM:
             for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
-                _let_follow(tasks, work, np.uint32(tasks.succ[q]), now)
+                following = np.uint32(tasks.succ[q])
+                if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends
+                    _let_follow(tasks, work, following, now)
 
 
 @inlined
