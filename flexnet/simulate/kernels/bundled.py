@@ -16,8 +16,8 @@ __all__ = ["simulate_bundles", "tell_transfers"]
 # Events; the number of one is this times the number of tasks plus the task.
 TASK_ENDS, RING_ENDS, RINGS_START, BUNDLE_ARRIVES = 0, 1, 2, 3
 
-# Bounds are sums in another order than those of a simulation.
-ROUNDING = 1e-9
+# Bounds are sums in another order than those of a simulation, whose parts have 32 bits.
+ROUNDING = 1e-6
 
 
 @kernel
