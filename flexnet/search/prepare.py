@@ -206,11 +206,10 @@ class _Layout:
 
     def _prepared(self, search: CoSearch | Portfolio, state: State, name: str) -> Prepared:
         at = state.current
-        problem, exactly = self.problem, is_soon_exact(self.pricer, at)
-        follow = self.pricer.exact if exactly else self.pricer.rough
-        timeline = follow(at.strategy, at.network, at.directions)
-        if exactly and problem.semantics.fair_links:
-            problem = self.pricer.sent_as(at.strategy, at.network, timeline)
+        if is_soon_exact(self.pricer, at):
+            problem, timeline = self.pricer.fastest(at.strategy, at.network, at.directions)
+        else:
+            problem, timeline = self.problem, self.pricer.rough(at.strategy, at.network, at.directions)
         begin = Plan(problem, at.strategy, at.network, timeline, at.directions)
         return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family)
 

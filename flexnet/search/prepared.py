@@ -154,7 +154,8 @@ class Prepared:
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
             if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
-                start = self._exact_start()
+                problem, timeline = pricer.fastest(first.strategy, first.network, first.directions)
+                start = replace(start, problem=problem, timeline=timeline)
             finalists = [one for one in finalists if one is not first]
             before = [one for one in before if not outcome.interrupted or is_soon_exact(pricer, one)]
             known = [(first, start.timeline), *zip(before, self._timelines(before), strict=True)]
@@ -191,11 +192,6 @@ class Prepared:
             draws=draws,
             as_searched=as_searched,
         )
-
-    def _exact_start(self) -> Plan:
-        first, timeline = self.state.current, self.timeline(self.state.current)
-        problem = self.search.pricer.sent_as(first.strategy, first.network, timeline)
-        return replace(self.start, problem=problem, timeline=timeline)
 
     def _settled(self, best: Candidate, timeline: Timeline) -> tuple[Candidate, Timeline]:
         """The plan without reductions that wait at no gain by the search's prices, if it is as fast without them."""

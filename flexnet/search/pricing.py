@@ -14,6 +14,7 @@ from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy, same_strategy
+from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
@@ -185,30 +186,28 @@ class Pricer:
         return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
-        """Every task's times at full resolution, for what is reported: of the file the plan would be written to.
+        """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""
+        return self.fastest(strategy, network, directions)[1]
 
-        Transfers take turns in it, or not, as is faster (`sent_as`).
-        """
+    def fastest(self, strategy: Strategy, network: Network, directions: Directions | None) -> tuple[Problem, Timeline]:
+        """The problem in which transfers take turns, or do not, as is faster, and what `exact` tells of that."""
         if not self.problem.semantics.fair_links:
-            return self.rough(strategy, network, directions)
-        ways = [self._written(problem, strategy, network) for problem in self._ways(strategy)]
-        return min(ways, key=lambda timeline: timeline.seconds)
+            return self.problem, self.rough(strategy, network, directions)
+        ways = [(way, written_timeline(way, graph, network, self.protocol)) for way, graph in self._ways(strategy)]
+        return min(ways, key=lambda way: way[1].seconds)
 
     def sent_as(self, strategy: Strategy, network: Network, timeline: Timeline) -> Problem:
-        """The problem in which transfers take turns, or not, as in a timeline that `exact` has told."""
-        in_turn, *at_once = self._ways(strategy)
-        if at_once and self._written(at_once[0], strategy, network).seconds <= timeline.seconds:
-            return at_once[0]
-        return in_turn
+        """The problem in which transfers take turns, or do not, as in a timeline that `exact` has told."""
+        (first, graph), *others = self._ways(strategy)
+        if others and written_timeline(first, graph, network, self.protocol).seconds > timeline.seconds:
+            return others[0][0]
+        return first
 
-    def _ways(self, strategy: Strategy) -> tuple[Problem, ...]:
-        """The problem, and with transfers at once, where a strategy has any that take turns."""
+    def _ways(self, strategy: Strategy) -> list[tuple[Problem, TaskGraph]]:
+        """Problems with a strategy's tasks: with transfers at once, and with turns; one where none takes any."""
         at_once = self.problem.with_transfers_at_once()
-        alike = len(build(at_once, strategy).succ) == len(build(self.problem, strategy).succ)
-        return (self.problem,) if alike else (self.problem, at_once)
-
-    def _written(self, problem: Problem, strategy: Strategy, network: Network) -> Timeline:
-        return written_timeline(problem, build(problem, strategy), network, self.protocol)
+        ways = [(one, build(one, strategy)) for one in (at_once, self.problem)]
+        return ways[1:] if len(ways[0][1].succ) == len(ways[1][1].succ) else ways
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
