@@ -1,8 +1,9 @@
 """What all-reduces send at least, where the packet simulator may cut small ones short.
 
-FlexNetPacket runs a ring of 9000 g to 18000 (g - 1) bytes over g servers in one round, not in 2 (g - 1)
-(`flexnet.simulate.protocol.Protocol.small_packet_bytes`), and an all-reduce over several rings is as many small ones.
-No real network does, but what its replay takes no bound may exceed.
+FlexNetPacket runs a ring of up to 18000 (g - 1) bytes over g servers in one round, not in 2 (g - 1)
+(`flexnet.simulate.protocol.Protocol.small_packet_bytes`), in which all that goes around is that of one round, or below
+9000 g bytes 2 (g - 1) / g times as much (`flexnet.simulate.kernels.rings.ring_rounds`).  An all-reduce over several
+rings is as many small ones.  No real network does so, but what its replay takes no bound may exceed.
 """
 
 import numpy as np
@@ -48,8 +49,9 @@ def ring_bytes(
     Examples
     --------
     >>> ring_bytes(np.array([1e6, 1e5, 1e3]), np.array([8, 8, 8]), 9000.0, 1).tolist()
-    [1750000.0, 12500.0, 1750.0]
+    [1750000.0, 12500.0, 218.75]
     """
     rounds = 2.0 * (members - 1.0)
-    cut_short = (size >= small_packet_bytes * members) & (size <= rings * rounds * small_packet_bytes)
-    return np.where(members > 1, np.where(cut_short, 1.0, rounds) * size / members, 0.0)
+    told = np.where(size <= rings * rounds * small_packet_bytes, 1.0, rounds)
+    told = np.where(size < small_packet_bytes * members, rounds / members, told)
+    return np.where(members > 1, told * size / members, 0.0)
