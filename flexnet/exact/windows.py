@@ -20,7 +20,7 @@ may be served first.  So an iteration takes at least
   of k and of all operators before it: each waits for all parts of its operator, so for all of that compute.  Counted
   are weights that one group holds; of several groups, each waits for its own members alone.
 
-Besides the mean server there may be one that is looked at: some server with a part of a given operator.  Which other
+Besides the mean server some may be looked at: for each of a few operators, some server with a part of it.  Which other
 operators have a part there is a choice like that of a config, so all this holds of its compute, and of the bytes it
 sends or receives: of a tensor whose other end has no part there, all that its own part needs.
 
@@ -36,23 +36,25 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.exact.detours import Detour
-from flexnet.exact.needs import EdgeNeeds, Needs
+from flexnet.exact.tables import CostTables
 
-__all__ = ["OF_EDGE", "OF_OP", "Term", "Windows", "make_windows"]
+__all__ = ["HERE_OF_EDGE", "HERE_OF_OP", "HERE_REDUCED", "EdgeSeconds", "Term", "Windows"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FORWARD, BACKWARD, FORWARD_WORK, BACKWARD_WORK, LAST_REDUCE, REDUCED = range(6)  # of an operator
-HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED = range(6, 9)  # of an operator, on the one server
-ONCE_REDUCED, HERE_ONCE_REDUCED = range(9, 11)  # of an operator, of weights that one group holds
-RECEIVE, SEND, TOTAL, HERE_IN, HERE_OUT = range(5)  # of an edge
-OF_OP, OF_EDGE = 11, 5
+ONCE_REDUCED = 6  # of an operator, of weights that one group holds
+RECEIVE, SEND, TOTAL = range(3)  # of an edge
+OF_OP, OF_EDGE = 7, 3  # so many of these; then, for every server that is looked at, come those of it:
+HERE_FORWARD, HERE_BACKWARD, HERE_REDUCED, HERE_ONCE_REDUCED = range(4)  # of an operator
+HERE_IN, HERE_OUT = range(2)  # of an edge
+HERE_OF_OP, HERE_OF_EDGE = 4, 2
+TWO_WAYS = ((HERE_OUT, HERE_IN), (HERE_IN, HERE_OUT))  # what goes out forward comes in backward
 
 MOST_PATHS = 16  # told at a time
 
 EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)
-HERE = (HERE_FORWARD, HERE_BACKWARD)
 
 PATH = "path"
 PATH_REDUCE = "path and last all-reduce"
@@ -74,12 +76,31 @@ class Term:
     ----------
     words : str
         What it is.
-    coefficients : float64 (11 * n_op + 5 * n_edge,)
+    coefficients : float64 (n_op * of_op + n_edge * of_edge,)
         Of what operators need, then of what edges need; the order of `Windows.needs`.
     """
 
     words: str
     coefficients: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeSeconds:
+    """What an edge needs, for the choices of its producer and of its consumer: float64 (n_choice, n_choice) each.
+
+    Parameters
+    ----------
+    receive, send, total
+        Seconds that any part needs to receive, and to send, and of all bytes over all bandwidth.
+    receive_all, send_all
+        Seconds that a part needs which has no part of the other operator on its server.
+    """
+
+    receive: Floats
+    send: Floats
+    total: Floats
+    receive_all: Floats
+    send_all: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,19 +119,20 @@ class Windows:
 
     Parameters
     ----------
-    n_op : int
+    n_op, n_here : int
+        Operators, and servers that are looked at.
     ends : tuple of (int, int)
         Producer and consumer of every edge.
     vertices : tuple of tuple of float64 (n_choice,)
         For every operator, seconds: of a part forward, backward; of all parts over all servers forward, backward; of
-        the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; on the one
-        server, of compute forward, backward, and of all-reduces; of bytes all-reduced by one group each, over all
-        bandwidth, and by the one server.
-    edges : tuple of tuple of float64 (n_choice, n_choice)
-        For every edge, seconds that any part needs to receive, and to send, and of all bytes over all bandwidth; that
-        the one server needs to receive forward, and to send.
-    options : tuple of int64 (n_option, 2)
-        What the choices of every operator are: a choice of its needs, and whether it has a part on the one server.
+        the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; of those
+        all-reduced by one group each.  Then, on every server that is looked at, of compute forward, backward, of
+        all-reduces, and of those by one group each.
+    edges : tuple of EdgeSeconds
+        Of choices of needs.
+    options : tuple of int64 (n_option, 1 + n_here)
+        What the choices of every operator are: a choice of its needs, and whether it has a part on each server that is
+        looked at.
     leads, feeds : bool (2 n_op, 2 n_op)
         ``leads[x, y]``: x leads y, or is y; ``feeds[x, y]``: x feeds y, or is y.
     covered, read : tuple of bool
@@ -119,9 +141,10 @@ class Windows:
     """
 
     n_op: int
+    n_here: int
     ends: tuple[tuple[int, int], ...]
     vertices: tuple[tuple[Floats, ...], ...]
-    edges: tuple[tuple[Floats, ...], ...]
+    edges: tuple[EdgeSeconds, ...]
     options: tuple[npt.NDArray[np.int64], ...]
     leads: Bools
     feeds: Bools
@@ -129,28 +152,78 @@ class Windows:
     read: tuple[bool, ...]
     detours: tuple[Detour, ...]
 
+    @property
+    def of_op(self) -> int:
+        """Sums of an operator."""
+        return OF_OP + HERE_OF_OP * self.n_here
+
+    @property
+    def of_edge(self) -> int:
+        """Sums of an edge: of any part, of all, and of what every server that is looked at receives, and sends."""
+        return OF_EDGE + HERE_OF_EDGE * self.n_here
+
+    def split(self, sums: Floats) -> tuple[Floats, Floats]:
+        """What is told of operators, float64 (n_op, of_op), and of edges, float64 (n_edge, of_edge)."""
+        n = self.n_op * self.of_op
+        return sums[:n].reshape(self.n_op, self.of_op), sums[n:].reshape(-1, self.of_edge)
+
     def needs(self, choices: Sequence[int]) -> Floats:
         """What a selection needs: seconds of operators, then of edges, as in `Term.coefficients`."""
+        picked = [options[choice] for choice, options in zip(choices, self.options, strict=True)]
         of_ops = [[table[choice] for table in tables] for choice, tables in zip(choices, self.vertices, strict=True)]
-        of_edges = [
-            [table[choices[u], choices[v]] for table in tables]
-            for (u, v), tables in zip(self.ends, self.edges, strict=True)
-        ]
+        of_edges = np.zeros((len(self.ends), self.of_edge))
+        for row, (u, v), edge in zip(of_edges, self.ends, self.edges, strict=True):
+            at = int(picked[u][0]), int(picked[v][0])
+            row[:OF_EDGE] = edge.receive[at], edge.send[at], edge.total[at]
+            for h in range(self.n_here):
+                sends, receives = picked[u][1 + h], picked[v][1 + h]
+                into, out = (edge.receive, edge.send) if sends and receives else (edge.receive_all, edge.send_all)
+                row[OF_EDGE + HERE_OF_EDGE * h :][:HERE_OF_EDGE] = receives * into[at], sends * out[at]
         return np.concatenate([np.ravel(of_ops), np.ravel(of_edges)])
+
+    def costs(self, weights: Floats) -> CostTables:
+        """What selections need, in sums that count for ``weights``: `needs` of each times those."""
+        of_op, of_edge = self.split(weights)
+        vertices = tuple(np.asarray(w @ np.array(t)) for w, t in zip(of_op, self.vertices, strict=True))
+        edges = {}
+        for (u, v), w, edge in zip(self.ends, of_edge, self.edges, strict=True):
+            first, second = self.options[u], self.options[v].T
+            at = np.ix_(first[:, 0], second[0])
+            table = (w[RECEIVE] * edge.receive + w[SEND] * edge.send + w[TOTAL] * edge.total)[at]
+            for h in range(self.n_here):
+                into, out = w[OF_EDGE + HERE_OF_EDGE * h :][:HERE_OF_EDGE]
+                if into or out:
+                    apart = np.zeros_like(edge.total), into * edge.receive_all, out * edge.send_all
+                    by_mark = np.array([*apart, into * edge.receive + out * edge.send])
+                    table += by_mark[(2 * first[:, 1 + h, None] + second[None, 1 + h], *at)]
+            edges[u, v] = table
+        return CostTables(vertices, edges)
+
+    def widened(self, term: Term, fewer: "Windows") -> Term:
+        """A term of windows in which fewer servers, the first of these, are looked at."""
+        op, edge = fewer.split(term.coefficients)
+        op = np.pad(op, [(0, 0), (0, self.of_op - fewer.of_op)])
+        return Term(term.words, _flat(op, np.pad(edge, [(0, 0), (0, self.of_edge - fewer.of_edge)])))
+
+    def marked(self, choices: Sequence[int], marks: Sequence[int], fewer: "Windows") -> tuple[int, ...]:
+        """A selection of windows with one server less, where ``marks`` tells which operators have a part on that."""
+        rows = [[*options[choice], mark] for options, choice, mark in zip(fewer.options, choices, marks, strict=True)]
+        found = [(options == row).all(axis=1).argmax() for options, row in zip(self.options, rows, strict=True)]
+        return tuple(map(int, found))
 
     def first(self) -> list[Term]:
         """Mean compute, and mean bytes."""
-        compute, sent = np.zeros((self.n_op, OF_OP)), np.zeros((self.n_op, OF_OP))
+        compute, sent = np.zeros((self.n_op, self.of_op)), np.zeros((self.n_op, self.of_op))
         compute[:, [FORWARD_WORK, BACKWARD_WORK]] = 1.0
         sent[:, REDUCED] = 1.0
-        moved = np.zeros((len(self.ends), OF_EDGE))
+        moved = np.zeros((len(self.ends), self.of_edge))
         moved[:, TOTAL] = 2.0
         return [Term(COMPUTE, _flat(compute, 0.0 * moved)), Term(BYTES, _flat(sent, moved))]
 
     def worst(self, needs: Floats) -> list[tuple[float, Term]]:
         """The longest terms of every kind for given needs of a selection, or mean needs of several."""
         n = self.n_op
-        of_op, of_edge = needs[: OF_OP * n].reshape(n, OF_OP), needs[OF_OP * n :].reshape(-1, OF_EDGE)
+        of_op, of_edge = self.split(needs)
         head, tail = self._heads(of_op, of_edge), self._tails(of_op, of_edge)
         found = self._paths(of_op, head, tail)
         begin = np.append(head.end, 0.0)  # the last one stands for no pass
@@ -158,7 +231,8 @@ class Windows:
         after = np.vstack([self.leads & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
         before = np.vstack([self.feeds.T & ~np.eye(2 * n, dtype=np.bool_), np.ones((1, 2 * n), np.bool_)])
         held = before[n : 2 * n] | np.eye(2 * n, dtype=np.bool_)[n:]
-        for passes in (EVERYWHERE, HERE):
+        here = [(OF_OP + HERE_OF_OP * h, OF_EDGE + HERE_OF_EDGE * h) for h in range(self.n_here)]
+        for passes in (EVERYWHERE, *((op + HERE_FORWARD, op + HERE_BACKWARD) for op, _ in here)):
             work = np.concatenate([of_op[:, column] for column in passes])
             if not work.any():
                 continue
@@ -168,13 +242,16 @@ class Windows:
             for a, b in _largest(value):
                 found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail, passes)))
             between = (after * work) @ held.T.astype(np.float64)
-            for column in (ONCE_REDUCED, HERE_ONCE_REDUCED):
+            for column in (ONCE_REDUCED, *(op + HERE_ONCE_REDUCED for op, _ in here)):
                 value = begin[:, None] + between + (self.feeds[n:, n:] @ of_op[:, column])
                 value[between <= 0] = 0.0
                 for a, k in _largest(value):
                     term = self._barrier(a, k, after[a] & held[k], head, passes, column)
                     found.append((float(value[a, k]), term))
-        for columns in ((TOTAL, TOTAL, REDUCED), (HERE_OUT, HERE_IN, HERE_REDUCED), (HERE_IN, HERE_OUT, HERE_REDUCED)):
+        flows = [(TOTAL, TOTAL, REDUCED)]
+        for op, edge in here:
+            flows += [(edge + there, edge + back, op + HERE_REDUCED) for there, back in TWO_WAYS]
+        for columns in flows:
             found += self._bytes(of_op, of_edge, begin, finish, head, tail, columns)
         return found
 
@@ -221,7 +298,7 @@ class Windows:
         for x in np.argsort(-value, kind="stable").tolist():
             if told[x]:
                 continue
-            op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+            op, edge = np.zeros((n, self.of_op)), np.zeros((len(self.ends), self.of_edge))
             self._add_head(x, head, op, edge)
             self._add_tail(x, tail, op, edge, whole=False)
             term = Term(PATH_REDUCE if op[:, LAST_REDUCE].any() else PATH, _flat(op, edge))
@@ -233,17 +310,17 @@ class Windows:
 
     def _compute(self, a: int, b: int, between: Bools, head: _Chains, tail: _Chains, passes: tuple[int, int]) -> Term:
         n = self.n_op
-        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op, edge = np.zeros((n, self.of_op)), np.zeros((len(self.ends), self.of_edge))
         op[:, passes[0]] = between[:n]
         op[:, passes[1]] = between[n:]
         self._add_head(a, head, op, edge)
         self._add_tail(b, tail, op, edge, whole=True)
-        words = COMPUTE_HERE if passes == HERE else COMPUTE if a == b == 2 * n else PATH_COMPUTE
+        words = COMPUTE_HERE if passes != EVERYWHERE else COMPUTE if a == b == 2 * n else PATH_COMPUTE
         return Term(words, _flat(op, edge))
 
     def _barrier(self, a: int, k: int, between: Bools, head: _Chains, passes: tuple[int, int], reduced: int) -> Term:
         n = self.n_op
-        op, edge = np.zeros((n, OF_OP)), np.zeros((len(self.ends), OF_EDGE))
+        op, edge = np.zeros((n, self.of_op)), np.zeros((len(self.ends), self.of_edge))
         op[:, passes[0]] = between[:n]
         op[:, passes[1]] = between[n:]
         op[:, reduced] = self.feeds[n + k, n:]
@@ -277,13 +354,13 @@ class Windows:
         found = []
         for a, b in _largest(value):
             x = (after[a] & before[b]).astype(np.float64)
-            op, edge = np.zeros((n, OF_OP)), np.zeros((n_edge, OF_EDGE))
+            op, edge = np.zeros((n, self.of_op)), np.zeros((n_edge, self.of_edge))
             op[:, reduced] = x[2 * n_edge :]
             edge[:, there] += x[:n_edge]
             edge[:, back] += x[n_edge : 2 * n_edge]
             self._add_head(a, head, op, edge)
             self._add_tail(b, tail, op, edge, whole=True)
-            words = BYTES_HERE if reduced == HERE_REDUCED else BYTES if a == b == 2 * n else PATH_BYTES
+            words = BYTES_HERE if reduced != REDUCED else BYTES if a == b == 2 * n else PATH_BYTES
             found.append((float(value[a, b]), Term(words, _flat(op, edge))))
         return found
 
@@ -316,88 +393,6 @@ class Windows:
             elif tail.edge[x] >= 0:
                 edge[tail.edge[x], SEND if x < self.n_op else RECEIVE] += 1.0
             x = tail.next[x]
-
-
-def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: int | None = None) -> Windows:
-    """Lay out the terms of a model.
-
-    Parameters
-    ----------
-    needs : Needs
-    n_server : int
-    widest, mean : float
-        Bytes/s of all interfaces of any server together at most, and on the mean over servers; infinite to leave
-        communication out.
-    of : int, optional
-        Look at some server that has a part of this operator.
-    """
-    n, time, share = len(needs.forward), 1.0 / widest, 1.0 / (mean * n_server)
-    vertices, options = [], []
-    for op in range(n):
-        anywhere = np.arange(len(needs.forward[op]))
-        apart = anywhere[needs.parts[op] < n_server] if of is not None else anywhere
-        here = anywhere if of is not None else anywhere[:0]
-        apart = apart[:0] if op == of else apart
-        options.append(np.concatenate([np.column_stack([apart, 0 * apart]), np.column_stack([here, 0 * here + 1])]))
-        at, marked = options[op].T
-        inside, rings = needs.in_server[op] * (time > 0), needs.reduced[op] * time
-        alone = np.zeros(len(needs.forward[op]))
-        if len(rings):
-            alone = np.maximum((inside + rings).max(axis=0), inside.min(axis=0) + rings.sum(axis=0))
-        vertices.append(
-            (
-                needs.forward[op][at],
-                needs.backward[op][at],
-                needs.forward_work[op][at] / n_server,
-                needs.backward_work[op][at] / n_server,
-                alone[at],
-                needs.reduced_total[op][at] * share,
-                needs.forward[op][at] * marked,
-                needs.backward[op][at] * marked,
-                needs.reduced[op].sum(axis=0)[at] * (time * marked),
-                needs.once_total[op][at] * share,
-                needs.once[op][at] * (time * marked),
-            )
-        )
-    ends = tuple(needs.edges)
-    edges = tuple(_edge_tables(e, options[u], options[v], time, share) for (u, v), e in needs.edges.items())
-    covered = tuple(e.covered for e in needs.edges.values())
-    read = tuple(e.read for e in needs.edges.values())
-    leads, feeds = np.eye(2 * n, dtype=np.bool_), np.eye(2 * n, dtype=np.bool_)
-    arriving: list[list[tuple[int, bool, bool]]] = [[] for _ in range(n)]
-    leaving: list[list[tuple[int, bool, bool]]] = [[] for _ in range(n)]
-    for (u, v), whole, some in zip(ends, covered, read, strict=True):
-        arriving[v].append((u, whole, some))
-        leaving[u].append((v, whole, some))
-    for first, last, _ in needs.detours:  # as edges that some of the consumer reads
-        arriving[last].append((first, False, True))
-        leaving[first].append((last, False, True))
-    for v in range(n):  # columns: what leads v, or feeds it
-        for u, whole, some in arriving[v]:
-            if some:
-                leads[:, v] |= leads[:, u]
-            if whole:
-                feeds[:, v] |= feeds[:, u]
-    for u in range(n - 1, -1, -1):
-        leads[:, n + u] |= leads[:, u]
-        feeds[:, n + u] |= feeds[:, u]
-        for v, whole, some in leaving[u]:
-            if some:
-                feeds[:, n + u] |= feeds[:, n + v]
-            if whole:
-                leads[:, n + u] |= leads[:, n + v]
-    return Windows(n, ends, tuple(vertices), edges, tuple(options), leads, feeds, covered, read, tuple(needs.detours))
-
-
-def _edge_tables(
-    needs: EdgeNeeds, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], time: float, share: float
-) -> tuple[Floats, ...]:
-    """Seconds of an edge for the options of its producer and of its consumer."""
-    at = np.ix_(first[:, 0], second[:, 0])
-    sends, receives = first[:, 1:].astype(np.float64), second[:, 1:].T.astype(np.float64)
-    into: Floats = receives * np.where(sends == 1, needs.receive[at], needs.receive_all[at])
-    out: Floats = sends * np.where(receives == 1, needs.send[at], needs.send_all[at])
-    return needs.receive[at] * time, needs.send[at] * time, needs.total[at] * share, into * time, out * time
 
 
 def _chain(chains: _Chains, order: list[int], arcs: list[list[tuple[int, int, float]]], of_op: Floats) -> None:

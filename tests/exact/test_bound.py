@@ -5,15 +5,19 @@ from collections.abc import Iterator
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_models import small_problem
 
 from flexnet.exact.bound import lower_bound
 from flexnet.exact.game import play
+from flexnet.exact.lookout import Lookout
+from flexnet.exact.make_windows import make_windows
 from flexnet.exact.needs import least_needs
-from flexnet.exact.windows import make_windows
+from flexnet.exact.tables import evaluate
+from flexnet.exact.windows import HERE_OF_EDGE, HERE_OF_OP, HERE_REDUCED, Windows
 from flexnet.network.build import family_of
 from flexnet.plan.problem import Problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
@@ -21,6 +25,8 @@ from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.pricing import Pricer
 from flexnet.simulate.protocol import FLUID
+
+Floats = npt.NDArray[np.float64]
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
 
@@ -84,27 +90,69 @@ def test_no_strategy_at_all_beats_the_bound(
 @given(seed=st.integers(0, 2**32 - 1), n_server=st.sampled_from([2, 3]))
 @settings(max_examples=25, deadline=None)
 def test_no_term_exceeds_any_strategy(seed: int, n_server: int) -> None:
-    """Not only the mean of terms at the best strategy: each term at every one, whichever server is looked at."""
+    """Not only the mean of terms at the best strategy: each term at every one, whichever servers are looked at."""
     rng = np.random.default_rng(seed)
     problem = small_problem(rng, n_server, 3, 3)
     family = family_of("fattree", degree=2, semantics=CORRECTED)
     network = fixed_network(problem, family, rng)
-    speed, of = family.server_bandwidth(problem.cluster), int(rng.integers(len(problem.candidates)))
+    speed, n_op = family.server_bandwidth(problem.cluster), len(problem.candidates)
+    of = rng.choice(n_op, int(rng.integers(1, min(n_op, 3) + 1)), replace=False).tolist()
     windows = make_windows(least_needs(problem), n_server, speed, speed, of)
     options = [[tuple(row) for row in option.tolist()] for option in windows.options]
     pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     longest: dict[tuple[int, ...], float] = {}
     for choices, strategy in every_strategy(problem):
-        here = strategy.devices[of, int(rng.integers((strategy.devices[of] >= 0).sum()))]
-        marked = (strategy.devices == here).any(axis=1).astype(int).tolist()
-        at = tuple(option.index(pair) for option, pair in zip(options, zip(choices, marked, strict=True), strict=True))
+        marks = []
+        for op in of:
+            here = strategy.devices[op, int(rng.integers((strategy.devices[op] >= 0).sum()))]
+            marks.append((strategy.devices == here).any(axis=1).astype(int).tolist())
+        rows = zip(choices, *marks, strict=True)
+        at = tuple(option.index(row) for option, row in zip(options, rows, strict=True))
         if at not in longest:
             needs = windows.needs(at)
+            weights = rng.random(len(needs))
+            assert evaluate(windows.costs(weights), at) == pytest.approx(weights @ needs)
             found = windows.worst(needs)
             for seconds, term in found:
                 assert term.coefficients @ needs == pytest.approx(seconds)
             longest[at] = max(seconds for seconds, _ in found)
         assert longest[at] <= pricer.price(rng, strategy, network).seconds * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_a_server_more_to_look_at_takes_nothing_from_terms(seed: int) -> None:
+    """Terms known say as much of selections that are told on one server more, whatever has a part there."""
+    rng = np.random.default_rng(seed)
+    problem = small_problem(rng, 4, 4, 4)
+    speed = family_of("fattree", degree=2, semantics=CORRECTED).server_bandwidth(problem.cluster)
+    needs = least_needs(problem)
+    lookout = Lookout(needs, 4, speed)
+    of = [lookout.first()]
+    fewer = make_windows(needs, 4, speed, speed, of)
+    selections = [tuple(int(rng.integers(len(options))) for options in fewer.options) for _ in range(3)]
+    seen = lookout.next(fewer, [(0.5, selections[0]), (0.2, selections[1]), (0.3, selections[2])], of)
+    assume(seen is not None)
+    assert seen.op not in of
+    more = make_windows(needs, 4, speed, speed, [*of, seen.op])
+    for choices, marks in zip(selections, seen.beside, strict=True):
+        wider = more.marked(choices, marks, fewer)
+        told = more.needs(wider)
+        for seconds, term in fewer.worst(fewer.needs(choices)):
+            assert more.widened(term, fewer).coefficients @ told == pytest.approx(seconds)
+        assert marks[seen.op] == 1
+        configs = [options[choice][0] for options, choice in zip(fewer.options, choices, strict=True)]
+        whole = [parts[config] == 4 for parts, config in zip(needs.parts, configs, strict=True)]
+        for others in itertools.product((0, 1), repeat=len(marks)):
+            if others[seen.op] and all(mark or not all_ for mark, all_ in zip(others, whole, strict=True)):
+                other = more.needs(more.marked(choices, others, fewer))
+                assert busy_on_last(more, other) >= busy_on_last(more, told) * (1 - 1e-9)
+
+
+def busy_on_last(windows: Windows, needs: Floats) -> float:
+    """Seconds that the server which is looked at last sends and receives."""
+    of_op, of_edge = windows.split(needs)
+    return float(of_op[:, HERE_REDUCED - HERE_OF_OP].sum() + of_edge[:, -HERE_OF_EDGE:].sum())
 
 
 @given(seed=st.integers(0, 2**32 - 1))

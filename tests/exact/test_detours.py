@@ -12,8 +12,8 @@ from flexnet.cost.configs import every_degrees
 from flexnet.cost.table import CostTable, Entry
 from flexnet.exact.bound import lower_bound
 from flexnet.exact.detours import Detour
+from flexnet.exact.make_windows import make_windows
 from flexnet.exact.needs import least_needs
-from flexnet.exact.windows import make_windows
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, OpType
 from flexnet.network.build import family_of
@@ -94,7 +94,7 @@ def test_no_term_exceeds_a_strategy(seed: int, n_server: int, n_tower: int, laye
     family = family_of("fattree", degree=1, semantics=CORRECTED)
     network, speed = fixed_network(problem, family, rng), family.server_bandwidth(problem.cluster)
     of = int(rng.integers(len(problem.candidates)))
-    windows = make_windows(least_needs(problem, most_choices=1000), n_server, speed, speed, of)
+    windows = make_windows(least_needs(problem, most_choices=1000), n_server, speed, speed, [of])
     options = [[tuple(row) for row in option.tolist()] for option in windows.options]
     pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     for number in range(20):
