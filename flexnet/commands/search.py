@@ -142,7 +142,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
         problems += _told(request, files, found)
     if problems:
         raise FlexNetError("; ".join(problems))
-    return stop.status if found.interrupted else 0
+    return stop.status if found.interrupted or stop() else 0
 
 
 def _told(request: SearchRequest, files: "RunFiles", found: "Found") -> list[str]:
@@ -155,11 +155,22 @@ def _told(request: SearchRequest, files: "RunFiles", found: "Found") -> list[str
         else:
             if files.written:
                 say("wrote      " + ", ".join(map(str, files.written)))
-            for line in found.summary(request.gpu).splitlines():
+            for line in _summary(request, found).splitlines():
                 say(line)
     except FlexNetError as error:  # what could not be written is told all the same
         return [str(error)]
     return []
+
+
+def _summary(request: SearchRequest, found: "Found") -> str:
+    """What was found; without what takes long to tell, if nobody waits for it any more."""
+    from flexnet.interrupts import GivenUp
+
+    try:
+        return found.summary(request.gpu)
+    except GivenUp:
+        with undisturbed():
+            return replace(found, interrupted=True).summary(request.gpu)
 
 
 @dataclass(slots=True)

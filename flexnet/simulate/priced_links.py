@@ -35,14 +35,16 @@ def replayed_links(
     """The link model that a protocol replays a task graph with.
 
     Every packet is followed if the protocol says so and there are no more than `MOST_HOPS` hops of packets; otherwise
-    links are shared fairly, with more hops than that at a resolution of a thousandth of what the busiest link takes, or
-    coarser where transfers have more hops than `COARSE_HOPS`.
+    links are shared fairly, with more hops than that, or more of transfers than `COARSE_HOPS`, at a resolution of a
+    thousandth of what the busiest link takes, or coarser where transfers have so many more.
     """
     hops, least = _hops_and_least(tasks, network, protocol, routes)
-    if hops > MOST_HOPS:
-        coarser = max(1.0, flow_hops(tasks, network, routes) / COARSE_HOPS)
-        return FairLinks(COARSE_WINDOW * coarser * least, COARSE_TOLERANCE, protocol)
-    return FollowedPackets(protocol) if protocol.by_packet else FairLinks(protocol=protocol)
+    if protocol.by_packet and hops <= MOST_HOPS:
+        return FollowedPackets(protocol)
+    coarser = flow_hops(tasks, network, routes) / COARSE_HOPS
+    if hops <= MOST_HOPS and coarser <= 1.0:
+        return FairLinks(protocol=protocol)
+    return FairLinks(COARSE_WINDOW * max(1.0, coarser) * least, COARSE_TOLERANCE, protocol)
 
 
 def packet_hops(

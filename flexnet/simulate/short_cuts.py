@@ -6,14 +6,18 @@ import numpy.typing as npt
 from flexnet.errors import counted
 from flexnet.network.network import Network
 from flexnet.plan.task_graph import TaskGraph
-from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
+from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fabric import Fabric
-from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay import replay
 from flexnet.simulate.replay_report import Replay
 
 __all__ = ["all_rounds", "cut_short", "short_cuts"]
+
+MANY_TRANSFERS = 100_000
+WINDOW = 1 / 200  # of what the busiest server computes, for which rates stay where transfers are so many
+TOLERANCE = 0.01
 
 WHOLE = PACKET._replace(small_packet_bytes=0.0)
 """The packet simulator, if it ran all rounds."""
@@ -53,12 +57,23 @@ def all_rounds(graph: TaskGraph, network: Network | Fabric, cut: Replay | None =
     cut : Replay, optional
         Without them, if that is known.
     fair : bool
-        Share links fairly, which takes next to nothing, where packets would be followed.
+        Share links fairly, which takes next to nothing, where packets would be followed; by what tasks send together
+        where transfers are more than `MANY_TRANSFERS`, each of which would take its time.
     """
     if not fair:
         once, full = cut or replay(graph, network), replay(graph, network, protocol=WHOLE)
         if once.links == full.links:
             return full.seconds / once.seconds
     # or too many packets with all rounds
-    once, full = (replay(graph, network, links=FairLinks(protocol=p), protocol=p) for p in (PACKET, WHOLE))
-    return full.seconds / once.seconds
+    once, full = (_shared(graph, network, protocol) for protocol in (PACKET, WHOLE))
+    return full / once
+
+
+def _shared(graph: TaskGraph, network: Network | Fabric, protocol: Protocol) -> float:
+    """Seconds of an iteration on links that are shared fairly."""
+    links = None
+    if np.count_nonzero(graph.kind == NOMINAL_COMM) > MANY_TRANSFERS:
+        computes = graph.kind <= BACKWARD
+        busiest = np.bincount(graph.place[computes], graph.seconds[computes]).max(initial=0.0)
+        links = BundledLinks(WINDOW * float(busiest), TOLERANCE, protocol)
+    return replay(graph, network, links=links, protocol=protocol._replace(by_packet=False)).seconds

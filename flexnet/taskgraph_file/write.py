@@ -192,7 +192,9 @@ def _talking_pairs(graph: TaskGraph) -> npt.NDArray[np.int64]:
     ahead[graph.group_ptr[1:] - 1] = graph.group_ptr[:-1]
     begin, end = np.divmod(graph.place[graph.kind == NOMINAL_COMM].astype(np.int64), n)
     begin, end = np.concatenate([begin, graph.group]), np.concatenate([end, graph.group[ahead]])
-    return np.unique(np.concatenate([begin * n + end, end * n + begin]))
+    talking = np.zeros(n**2, np.bool_)  # of a million, `np.unique` takes half a second
+    talking[begin * n + end] = talking[end * n + begin] = True
+    return np.flatnonzero(talking)
 
 
 def _bytes_per_ms(bandwidth: float, what: str) -> float:

@@ -15,8 +15,10 @@ from command_lines import SEARCH, environment, errors_of, flexnet, flexnet_inter
 from flexnet.__main__ import main
 from flexnet.commands.console.progress import Display
 from flexnet.cost.measurement_file import read_measurement
+from flexnet.interrupts import check, give_up
 from flexnet.model.zoo import MODELS
 from flexnet.plan.strategy_file import read_strategy
+from flexnet.search.plan import Plan
 from flexnet.taskgraph_file.read import read_taskgraph
 
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
@@ -380,6 +382,25 @@ def test_a_strategy_tells_where_its_times_are_from(tmp_path: Path) -> None:
         del document["estimated"], document["times"]
         (tmp_path / "without.json").write_bytes(orjson.dumps(document))
         assert read_strategy(tmp_path / "without.json") == read_strategy(path)
+
+
+def test_ctrl_c_while_the_summary_is_worked_out_leaves_out_what_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(_: Plan) -> float:
+        signal.raise_signal(signal.SIGINT)
+        give_up()
+        check()
+        raise AssertionError("not reached")
+
+    monkeypatch.setattr(Plan, "all_rounds_seconds", stopped)
+    assert search("-o", str(tmp_path / "run"), "--budget", "20") == 130
+    printed = capsys.readouterr()
+    assert errors_of(printed.err) == []
+    assert run_json(tmp_path / "run")["status"] == "finished"
+    lines = printed.out.splitlines()
+    assert any(line.startswith("wrote ") for line in lines)
+    assert VERDICT.fullmatch(lines[-1])
 
 
 @pytest.mark.parametrize("stopped_after", [1, 37, 201])
