@@ -65,8 +65,7 @@ def all_rounds(graph: TaskGraph, network: Network | Fabric, cut: Replay | None =
         if once.links == full.links:
             return full.seconds / once.seconds
     # or too many packets with all rounds
-    once, full = (_shared(graph, network, protocol) for protocol in (PACKET, WHOLE))
-    return full / once
+    return _shared(graph, network, WHOLE) / _shared(graph, network, PACKET)
 
 
 def _shared(graph: TaskGraph, network: Network | Fabric, protocol: Protocol) -> float:
