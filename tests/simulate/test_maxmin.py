@@ -8,8 +8,8 @@ from reference import max_min_rates
 
 from flexnet.simulate.fair_work import make_classes, make_links
 from flexnet.simulate.kernels.flow_classes import SAME_TIME
-from flexnet.simulate.kernels.maxmin import fill_at_once, fill_in_order
-from flexnet.simulate.kernels.reach import delist, enlist, mark, open_all, open_reached
+from flexnet.simulate.kernels.maxmin import fill_at_once, fill_in_order, settle_lonely
+from flexnet.simulate.kernels.reach import delist, enlist, mark, open_all, open_reached, weigh
 from flexnet.simulate.kernels.windows import LENGTHS
 
 
@@ -68,6 +68,8 @@ class Shared:
                 if c % 2:  # others stay in the lists
                     delist(classes, self.links, c)
         classes.n_active[0] = kept
+        weigh(classes, self.links)
+        settle_lonely(self.bandwidth, classes, self.links, 0.0)
         fill(classes, self.links, *open_reached(self.bandwidth, classes, self.links, 0.0))
         return np.where(classes.n_flow > 0, classes.rate, 0.0)
 

@@ -9,9 +9,9 @@ from flexnet.kernels import called, inlined, kernel
 from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.flow_classes import foresee_end, serve
 from flexnet.simulate.kernels.heap import pop, push
-from flexnet.simulate.kernels.reach import open_all, open_reached
+from flexnet.simulate.kernels.reach import open_all, open_reached, wait, weigh
 
-__all__ = ["fill_at_once", "fill_in_order", "share_links"]
+__all__ = ["fill_at_once", "fill_in_order", "settle_lonely", "share_links"]
 
 # Weights on a link below this are rounding: no flow weighs so little, over a hundred links neither.
 NOBODY = 1e-6
@@ -37,6 +37,8 @@ def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-u
     """
     many = MANY_COARSE if tolerance > EXACT else MANY
     if links.local[0]:
+        weigh(classes, links)
+        settle_lonely(bandwidth, classes, links, now)
         n_open, n_touched = open_reached(bandwidth, classes, links, now)
     else:
         n_open, n_touched = open_all(bandwidth, classes, links, classes.n_active[0] >= many, now)
@@ -44,6 +46,38 @@ def share_links(bandwidth, tolerance, classes, links, now):  # type: ignore[no-u
         fill_at_once(tolerance, classes, links, n_open, n_touched, now)
     else:
         fill_in_order(classes, links, n_open, n_touched, now)
+
+
+@inlined
+def settle_lonely(bandwidth, classes, links, now):  # type: ignore[no-untyped-def]
+    """Give classes that changed, and have all of their links for themselves, their rate: it reaches nobody else's.
+
+    A class whose flows have ended and whose links nobody uses has none.
+    """
+    kept = np.uint32(0)
+    for k in range(classes.n_changed[0]):
+        c = classes.changed[k]
+        n_flow = classes.n_flow[c]
+        lonely = True
+        for i in range(classes.begin[c], classes.end[c]):
+            if links.flows[classes.link[i]] != n_flow:
+                lonely = False
+                break
+        if not lonely:
+            classes.changed[kept] = c
+            kept = np.uint32(kept + 1)
+            continue
+        classes.is_changed[c] = False
+        share = np.inf
+        for i in range(classes.begin[c], classes.end[c]):
+            link = classes.link[i]
+            wait(bandwidth, links, link, now)
+            links.left[link] = bandwidth[link]
+            if n_flow > 0:
+                share = min(share, bandwidth[link] / (classes.weight[c] * n_flow))
+        if n_flow > 0:
+            _take_off(classes, links, c, share, now)
+    classes.n_changed[0] = kept
 
 
 @called

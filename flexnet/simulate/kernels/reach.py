@@ -13,7 +13,7 @@ from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.windows import share_of
 
-__all__ = ["delist", "enlist", "mark", "open_all", "open_reached", "wait"]
+__all__ = ["delist", "enlist", "mark", "open_all", "open_reached", "wait", "weigh"]
 
 # Classes this close, relatively, below the first that changed fill anew too: sums in another order differ by less.
 AS_LATE = 1e-9
@@ -80,13 +80,14 @@ def wait(bandwidth, links, link, now):  # type: ignore[no-untyped-def]
 def open_reached(bandwidth, classes, links, now):  # type: ignore[no-untyped-def]
     """Open the classes whose rates are to be solved anew, and their links with what the others leave of them.
 
+    Weights are those of the flows there are (`weigh`).
+
     Returns
     -------
     n_open, n_touched : int
         Of ``classes.open`` and ``links.touched``; ``links.unfrozen`` and ``links.left`` hold the weight of open classes
         and the bandwidth for them.
     """
-    _weigh(classes, links)
     level = _first_level(bandwidth, classes, links) * (1.0 - AS_LATE)
     links.stamp[0] += 1
     stamp = links.stamp[0]
@@ -171,7 +172,7 @@ def _touch(classes, links, c, n_touched, stamp):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _weigh(classes, links):  # type: ignore[no-untyped-def]
+def weigh(classes, links):  # type: ignore[no-untyped-def]
     """Weights of transfers over several links, by those of their links that are shared at this moment."""
     for k in range(classes.n_changed[0]):
         _weigh_one(classes, links, classes.changed[k])
