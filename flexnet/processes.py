@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-__all__ = ["end_with_parent"]
+__all__ = ["end_with_parent", "n_core"]
 
 LOOK_S = 0.5
 
@@ -18,3 +18,8 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(LOOK_S)
     os._exit(1)
+
+
+def n_core() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,6 +16,7 @@ from flexnet.commands.requests.search_flags import SEARCH_FLAGS
 from flexnet.errors import FlexNetError
 from flexnet.interrupts import undisturbed
 from flexnet.model.zoo import MODELS
+from flexnet.processes import n_core
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
     from flexnet.commands.runs.directory import RunFiles
@@ -122,21 +123,23 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
         with undisturbed():
             files.begin()
             files.save_progress(ready, state, history, earlier.search_s if earlier else 0.0)
-        watch = _Watch(files, ready, display, earlier, history)
+        watch = _Watch(files, ready, display, earlier, history, beside=not first)
         try:
-            outcome = run(ready, state, observe=watch.observe, stop=stop)
-            bound = watch.bound
+            try:
+                outcome = run(ready, state, observe=watch.observe, stop=stop)
+            finally:
+                watch.clear()
+            if earlier is not None and outcome.improved_at is None:
+                outcome = replace(outcome, improved_at=history.improved_at)
+            if stop():  # after the last proposal, too
+                outcome = replace(outcome, interrupted=True)
+                if not request.as_json:
+                    with suppress(FlexNetError):  # a terminal that is gone
+                        say("interrupted; what was found is priced and written")
+            with nullcontext() if request.as_json else waiting("pricing what was found"):
+                found = ready.found(outcome, watch.earlier_s, watch.proven)
         finally:
             watch.end()
-        if earlier is not None and outcome.improved_at is None:
-            outcome = replace(outcome, improved_at=history.improved_at)
-        if stop():  # after the last proposal, too
-            outcome = replace(outcome, interrupted=True)
-            if not request.as_json:
-                with suppress(FlexNetError):  # a terminal that is gone
-                    say("interrupted; what was found is priced and written")
-        with nullcontext() if request.as_json else waiting("pricing what was found"):
-            found = ready.found(outcome, watch.earlier_s, bound)
         with undisturbed():
             problems = [*files.write(ready, outcome.state, history, found), *watch.problems]
         problems += _told(request, files, found)
@@ -186,17 +189,21 @@ class _Watch:
     failed: bool = False
     problems: list[str] = field(default_factory=list)
     bounding: "Bounding | None" = None
+    beside: bool = True  # the bound is proven beside the search, for nothing is compiled there
 
     def __post_init__(self) -> None:
-        if self.display.live and not self.files.record.request.as_json:
+        request = self.files.record.request
+        is_shown = self.display.live and not request.as_json
+        if is_shown or (self.beside and request.settings.jobs < n_core()):
             from flexnet.search.bounding import Bounding
 
             self.bounding = Bounding(self.ready) if Bounding.possible() else None
 
-    @property
-    def bound(self) -> "Bound | None":
-        """What is proven by now."""
-        return self.bounding.poll() if self.bounding is not None else None
+    def proven(self, wait: bool) -> "Bound | None":
+        """The bound, if it is being proven beside the search: what there is by now, or once it is there."""
+        if self.bounding is None:
+            return None
+        return self.bounding.wait() if wait else self.bounding.poll()
 
     @property
     def earlier_s(self) -> float:
@@ -225,17 +232,20 @@ class _Watch:
             return
         trend = None
         if self.display.live:
-            bound = self.bound
+            bound = self.proven(wait=False)
             best = [(point.elapsed, point.best) for point in self.history.points]
             trying = info.tried or f"{len(state.chains)} jobs"
             trend = Trend(trying, None if bound is None else bound.seconds, best)
         self.display.show(state.iteration, state.current.seconds, state.best.seconds, progress, trend)
 
-    def end(self) -> None:
-        """Remove the live line, if there is still a terminal, and end what goes on beside the search."""
-        if self.bounding is not None:
-            self.bounding.stop()
+    def clear(self) -> None:
+        """Remove the live line, if there is still a terminal."""
         try:
             self.display.clear()
         except FlexNetError as error:
             self.problems.append(str(error))
+
+    def end(self) -> None:
+        """End what goes on beside the search."""
+        if self.bounding is not None:
+            self.bounding.stop()

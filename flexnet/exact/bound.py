@@ -23,7 +23,8 @@ import numpy.typing as npt
 from flexnet.exact.game import play
 from flexnet.exact.lookout import Lookout
 from flexnet.exact.make_windows import make_windows
-from flexnet.exact.needs import least_needs
+from flexnet.exact.needs import MOST_CHOICES, least_needs, n_classes
+from flexnet.exact.order import make_order
 from flexnet.exact.small_reduces import most_rings
 from flexnet.exact.solver import solve
 from flexnet.exact.windows import Term, Windows
@@ -31,7 +32,7 @@ from flexnet.interrupts import check
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 
-__all__ = ["SECONDS", "LowerBound", "lower_bound"]
+__all__ = ["MOST_WORK", "SECONDS", "LowerBound", "lower_bound"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,6 +43,9 @@ CLOSE = 4e-3  # stop where the bound is so near what terms and strategies so far
 ROUNDING = 1e-7  # files hold times in float32, and FlexNetPacket sends a byte less where that saves a packet
 RARE = 1e-3  # shares of selections in a mixture that are forgotten
 PATIENCE = 16  # rounds without an improvement by a tenth of that
+
+MORE_CHOICES = (1024, 512, 256)  # of an operator, if there is work for
+FEW_ROUNDS = 30
 
 MOST_SERVERS = 4  # that are looked at
 WORTHWHILE = 0.01  # of the bound; where a server brings less, no other is looked at
@@ -72,6 +76,7 @@ def lower_bound(
     *,
     rounds: int = ROUNDS,
     seconds: float = SECONDS,
+    work: float = MOST_WORK,
     small_packet_bytes: float = 0.0,
 ) -> LowerBound:
     """What every plan of a problem on a network of a family takes at least.
@@ -85,6 +90,9 @@ def lower_bound(
     seconds : float
         To stop after, if not before; the bound depends on it only where this comes before the other ends, which are
         the same on any machine.
+    work : float
+        Operations of elimination after which no other round begins; more than `MOST_WORK` are for looking at more
+        servers than one.
     small_packet_bytes : float
         Of the protocol that plans run by: small all-reduces may be cut short (`flexnet.exact.small_reduces`).
 
@@ -99,12 +107,14 @@ def lower_bound(
     if not problem.semantics.fair_links:  # messages on links that serve one after the other are left out
         widest = average = np.inf
     rings, neighbours = most_rings(family, n_server), family.neighbours(n_server)
-    needs = least_needs(problem, neighbours, small_packet_bytes=small_packet_bytes, rings=rings)
+    most = _most_choices(problem)
+    needs = least_needs(problem, neighbours, most_choices=most, small_packet_bytes=small_packet_bytes, rings=rings)
     lookout = Lookout(needs, n_server, widest)
-    budget = _Budget(rounds, MOST_WORK, began + seconds)
+    budget = _Budget(rounds, min(work, MOST_WORK), began + seconds)
     of = [lookout.first()]
     windows = make_windows(needs, n_server, widest, average, of)
     proof = _prove(windows, windows.first(), np.array([0.5, 0.5]), [], budget)
+    budget.work += work - min(work, MOST_WORK)
     while len(of) < MOST_SERVERS and np.isfinite(widest) and budget.allows(proof):
         found = lookout.next(windows, proof.mixture, of)
         if found is None:
@@ -125,6 +135,17 @@ def lower_bound(
         shares[term.words] = shares.get(term.words, 0.0) + float(share)
     named = sorted(shares.items(), key=lambda item: -item[1])
     return LowerBound(proof.seconds * (1 - ROUNDING), tuple(item for item in named if item[1] > 0.005))
+
+
+def _most_choices(problem: Problem) -> int:
+    """How many choices of an operator are told apart: as many as leave work for some rounds, or `MOST_CHOICES`."""
+    arrays = problem.arrays
+    ends = set(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True))
+    for most in MORE_CHOICES:
+        sizes = [2 * n for n in n_classes(problem, most)]
+        if FEW_ROUNDS * make_order("min-weight", sizes, ends).work <= MOST_WORK:
+            return most
+    return MOST_CHOICES
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from flexnet.exact.detours import Detour, find_detours
 from flexnet.exact.small_reduces import ring_bytes
 from flexnet.plan.problem import Problem
 
-__all__ = ["EdgeNeeds", "Needs", "least_needs"]
+__all__ = ["MOST_CHOICES", "EdgeNeeds", "Needs", "least_needs", "n_classes"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -120,14 +120,15 @@ def least_needs(
         Servers that a server is linked to at most, where servers forward for others: its k-th nearest is as many hops
         away as in a tree whose nodes have so many neighbours (Moore's bound).  None if one link does for any pair.
     most_choices : int
-        Where an operator has more choices, those with as many parts count as one that needs, of everything, what the
-        one of them needs that needs least.
+        Where an operator has more choices, those with as many parts that are cut along the same dimensions count as one
+        that needs, of everything, what the one of them needs that needs least; if these are too many, those with as
+        many parts.
     small_packet_bytes, rings : float, int
         Which all-reduces may be cut short (`flexnet.exact.small_reduces`).
     """
     arrays = problem.arrays
     rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
-    labels = [_classes(arrays.parts[at], most_choices) for at in rows]
+    labels = [_classes(arrays.parts[at], arrays.degrees[at], most_choices) for at in rows]
     values: list[list[Floats]] = [[] for _ in range(10)]
     for op, at in enumerate(rows):
         parts = arrays.parts[at]
@@ -201,9 +202,23 @@ def _reductions(
     return inside, sent, total, once, once_total
 
 
-def _classes(parts: Ints, most: int) -> Ints:
-    """Class of every choice: its own, or if there are too many that of its number of parts."""
-    return np.arange(len(parts)) if len(parts) <= most else np.unique(parts, return_inverse=True)[1].astype(np.int64)
+def n_classes(problem: Problem, most_choices: int) -> list[int]:
+    """How many choices every operator has in `least_needs`."""
+    arrays = problem.arrays
+    rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
+    return [int(_classes(arrays.parts[at], arrays.degrees[at], most_choices).max()) + 1 for at in rows]
+
+
+def _classes(parts: Ints, degrees: npt.NDArray[np.integer], most: int) -> Ints:
+    """Class of every choice: its own, or of too many that of its parts and of what is cut, or of its parts alone."""
+    if len(parts) <= most:
+        return np.arange(len(parts))
+    along = np.column_stack([parts, degrees > 1])
+    for keys in (along, along[:, :1]):
+        label = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        if label.max() < most:
+            break
+    return label
 
 
 def _least(values: Floats, label: Ints) -> Floats:

@@ -42,6 +42,7 @@ __all__ = ["HERE_OF_EDGE", "HERE_OF_OP", "HERE_REDUCED", "EdgeSeconds", "Term", 
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 FORWARD, BACKWARD, FORWARD_WORK, BACKWARD_WORK, LAST_REDUCE, REDUCED = range(6)  # of an operator
 ONCE_REDUCED = 6  # of an operator, of weights that one group holds
@@ -53,6 +54,8 @@ HERE_OF_OP, HERE_OF_EDGE = 4, 2
 TWO_WAYS = ((HERE_OUT, HERE_IN), (HERE_IN, HERE_OUT))  # what goes out forward comes in backward
 
 MOST_PATHS = 16  # told at a time
+MOST_PASSES = 1024  # from which, and up to which, windows are looked at: twice as many take eight times as long
+SMALLEST = 1e-300
 
 EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)
 
@@ -236,18 +239,11 @@ class Windows:
             work = np.concatenate([of_op[:, column] for column in passes])
             if not work.any():
                 continue
-            between = (after * work) @ before.T.astype(np.float64)
-            value = begin[:, None] + between + finish
-            value[between <= 0] = 0.0
-            for a, b in _largest(value):
-                found.append((float(value[a, b]), self._compute(a, b, after[a] & before[b], head, tail, passes)))
-            between = (after * work) @ held.T.astype(np.float64)
+            for seconds, a, b in _longest(begin, after, work, before, finish):
+                found.append((seconds, self._compute(a, b, after[a] & before[b], head, tail, passes)))
             for column in (ONCE_REDUCED, *(op + HERE_ONCE_REDUCED for op, _ in here)):
-                value = begin[:, None] + between + (self.feeds[n:, n:] @ of_op[:, column])
-                value[between <= 0] = 0.0
-                for a, k in _largest(value):
-                    term = self._barrier(a, k, after[a] & held[k], head, passes, column)
-                    found.append((float(value[a, k]), term))
+                for seconds, a, k in _longest(begin, after, work, held, self.feeds[n:, n:] @ of_op[:, column]):
+                    found.append((seconds, self._barrier(a, k, after[a] & held[k], head, passes, column)))
         flows = [(TOTAL, TOTAL, REDUCED)]
         for op, edge in here:
             flows += [(edge + there, edge + back, op + HERE_REDUCED) for there, back in TWO_WAYS]
@@ -348,11 +344,8 @@ class Windows:
         never = np.zeros((2 * n, n), np.bool_)
         before = np.vstack([np.hstack([self.feeds.T[:, v], self.feeds.T[:, n + u], never]), none])
         size = np.concatenate([of_edge[:, there], of_edge[:, back], of_op[:, reduced]])
-        between = (after * size) @ before.T.astype(np.float64)
-        value = begin[:, None] + between + finish
-        value[between <= 0] = 0.0
         found = []
-        for a, b in _largest(value):
+        for seconds, a, b in _longest(begin, after, size, before, finish):
             x = (after[a] & before[b]).astype(np.float64)
             op, edge = np.zeros((n, self.of_op)), np.zeros((n_edge, self.of_edge))
             op[:, reduced] = x[2 * n_edge :]
@@ -361,7 +354,7 @@ class Windows:
             self._add_head(a, head, op, edge)
             self._add_tail(b, tail, op, edge, whole=True)
             words = BYTES_HERE if reduced != REDUCED else BYTES if a == b == 2 * n else PATH_BYTES
-            found.append((float(value[a, b]), Term(words, _flat(op, edge))))
+            found.append((seconds, Term(words, _flat(op, edge))))
         return found
 
     def _add_head(self, x: int, head: _Chains, op: Floats, edge: Floats) -> None:
@@ -406,11 +399,32 @@ def _chain(chains: _Chains, order: list[int], arcs: list[list[tuple[int, int, fl
         chains.end[x] = chains.start[x] + of_op[x % n, FORWARD if x < n else BACKWARD]
 
 
-def _largest(value: Floats, most: int = 4) -> list[tuple[int, int]]:
-    """Places of the largest values, at most one in a row."""
-    columns = value.argmax(axis=1)
-    rows = np.argsort(-value[np.arange(len(value)), columns], kind="stable")[:most]
-    return [(int(row), int(columns[row])) for row in rows if value[row, columns[row]] > 0]
+def _longest(
+    begin: Floats, after: Bools, size: Floats, before: Bools, finish: Floats, most: int = 4
+) -> list[tuple[float, int, int]]:
+    """The longest windows (seconds, a, b), at most one from any a.
+
+    From ``begin[a]`` on, all of ``size`` that is ``after`` a and ``before`` b, then ``finish[b]``.
+    """
+    rows, columns = _told_apart(begin), _told_apart(finish)
+    between = (after[rows] * size) @ before[columns].T.astype(np.float64)
+    value = begin[rows, None] + between + finish[columns]
+    value[between <= 0] = 0.0
+    best = value.argmax(axis=1)
+    order = np.argsort(-value[np.arange(len(value)), best], kind="stable")[:most]
+    found = [(float(value[at, best[at]]), int(rows[at]), int(columns[best[at]])) for at in order]
+    return [window for window in found if window[0] > 0]
+
+
+def _told_apart(values: Floats) -> Ints:
+    """Places to look at: all, or of thousands those of values that differ, as far as there is room; the last, too."""
+    if len(values) <= MOST_PASSES:
+        return np.arange(len(values))
+    rounded = np.round(values / max(float(np.abs(values).max()), SMALLEST), 9)
+    places = np.unique(rounded[:-1], return_index=True)[1]
+    if len(places) > MOST_PASSES:
+        places = places[np.linspace(0, len(places) - 1, MOST_PASSES).astype(np.int64)]
+    return np.append(places, len(values) - 1)
 
 
 def _flat(op: Floats, edge: Floats) -> Floats:

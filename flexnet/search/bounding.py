@@ -1,15 +1,20 @@
-"""Proves the bound of a search beside it, in a process of its own, so that a terminal can tell the gap as it closes."""
+"""Proves the bound of a search beside it, in a process of its own, so that a terminal can tell the gap as it closes.
+
+Where there is a core to spare this is done without one too, and nobody waits for the bound in the end.
+"""
 
 import multiprocessing
 import signal
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from flexnet.interrupts import GivenUp
+from flexnet.interrupts import GivenUp, check
 from flexnet.search.prepared import Prepared
 from flexnet.search.starts.start import Bound
 
 __all__ = ["Bounding"]
+
+LOOK_S = 0.1
 
 
 class Bounding:
@@ -44,6 +49,18 @@ class Bounding:
             except EOFError:  # the process was ended; the search proves the bound itself
                 self._bound = None
         return self._bound
+
+    def wait(self) -> Bound | None:
+        """The bound, once it is proven.
+
+        Raises
+        ------
+        GivenUp
+            If nobody waits for it any more.
+        """
+        while not self._done and self._process.is_alive() and not self._receiver.poll(LOOK_S):
+            check()
+        return self.poll()
 
     def stop(self) -> None:
         """End the process if it is still at it."""

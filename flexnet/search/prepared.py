@@ -1,11 +1,12 @@
 """A search that is ready to run, and what comes of it: the best plans at full resolution, and the bound."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flexnet.exact.bound import MOST_WORK
 from flexnet.exact.plan_bounds import PlanBound, bound_with_network, bound_with_strategy, longest
 from flexnet.exact.terms import measured_terms
 from flexnet.interrupts import GivenUp, undisturbed
@@ -39,7 +40,17 @@ HOPS_A_PROPOSAL = 3_000
 HOPS_A_SECOND = 1_000_000
 GLANCED_HOPS = 5_000_000
 
+# A search that is given so many seconds or proposals has time for a bound that takes so many times the work, half a
+# minute, where that helps.
+LONG_S = 30.0
+MANY_PROPOSALS = 10_000
+LONG_WORK = 4.0
+
 BOUNDED_TASKS = 4_000_000  # of a plan; more would take half a minute to bound
+
+
+def _not_begun(_wait: bool) -> None:
+    """No bound is being proven yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +134,9 @@ class Prepared:
         soon = is_soon_exact(self.search.pricer, candidate)
         return self.timeline(candidate).seconds if soon else candidate.seconds
 
-    def found(self, outcome: Outcome, earlier_s: float = 0.0, bound: Bound | None = None) -> Found:
+    def found(
+        self, outcome: Outcome, earlier_s: float = 0.0, proven: Callable[[bool], Bound | None] = _not_begun
+    ) -> Found:
         """Price the best plans at full resolution, and keep the fastest if it is faster than the start.
 
         Parameters
@@ -132,18 +145,19 @@ class Prepared:
             How the search ended.
         earlier_s : float
             Seconds spent proposing before it was resumed.
-        bound : Bound, optional
-            What is proven already; None to prove it, if nobody waits for the end.
+        proven : callable, optional
+            The bound, if it is being proven already; whether to wait for it.  Where it is None, the bound is proven
+            here, unless nobody waits for that.
         """
         if not outcome.interrupted:
             try:
-                return self._found(outcome, earlier_s, bound)
+                return self._found(outcome, earlier_s, proven)
             except GivenUp:
                 outcome = replace(outcome, interrupted=True)
         with undisturbed():
-            return self._found(outcome, earlier_s, bound)
+            return self._found(outcome, earlier_s, proven)
 
-    def _found(self, outcome: Outcome, earlier_s: float, bound: Bound | None) -> Found:
+    def _found(self, outcome: Outcome, earlier_s: float, proven: Callable[[bool], Bound | None]) -> Found:
         first, pricer = self.state.current, self.search.pricer
         finalists, chosen = finalists_of(outcome.state), outcome.state.chosen
         before = [] if chosen is None or chosen is first else [chosen]
@@ -169,9 +183,10 @@ class Prepared:
             problem = at_once if as_searched else pricer.sent_as(best.strategy, best.network, timeline)
         plan = Plan(problem, best.strategy, best.network, timeline, best.directions)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
+        bound = proven(False) if interrupted else None
         if not interrupted:
             try:
-                bound = bound or self.bound()
+                bound = proven(True) or self.bound()
                 draws = self._other_draws(plan)
             except GivenUp:
                 interrupted = True
@@ -208,7 +223,10 @@ class Prepared:
         if not (of_dp or self.problem.semantics.fair_links):
             return None
         terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
-        return bound_of(self.problem, self.family, terms=terms, protocol=self.search.pricer.protocol)
+        time, budget = self.settings.time, self.settings.budget
+        is_short = (time is not None and time < LONG_S) or (budget is not None and budget < MANY_PROPOSALS)
+        work = MOST_WORK if is_short else LONG_WORK * MOST_WORK
+        return bound_of(self.problem, self.family, terms=terms, work=work, protocol=self.search.pricer.protocol)
 
     def _fixed(self, plan: Plan, bound: Bound) -> tuple[PlanBound, ...]:
         """What the plan's cuts and places allow on any network, and on this one: as much as any plan at least."""

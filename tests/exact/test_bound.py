@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from math import prod
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_models import small_problem
 
+from flexnet.exact import bound, windows
 from flexnet.exact.bound import lower_bound
 from flexnet.exact.game import play
 from flexnet.exact.lookout import Lookout
 from flexnet.exact.make_windows import make_windows
-from flexnet.exact.needs import least_needs
+from flexnet.exact.needs import least_needs, n_classes
 from flexnet.exact.tables import evaluate
 from flexnet.exact.windows import HERE_OF_EDGE, HERE_OF_OP, HERE_REDUCED, Windows
 from flexnet.network.build import family_of
@@ -83,8 +85,20 @@ def test_no_strategy_at_all_beats_the_bound(
     rng = np.random.default_rng(seed)
     problem = small_problem(rng, n_server, int(rng.integers(2, n_op + 1)), most_choices, semantics)
     family = family_of(topology, degree=2, semantics=semantics)
-    bound = lower_bound(problem, family, rounds=30).seconds
-    assert 0 < bound <= optimum(problem, topology, rng)
+    assert 0 < lower_bound(problem, family, rounds=30).seconds <= optimum(problem, topology, rng)
+
+
+@pytest.mark.parametrize("most", [2, 5])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_choices_taken_together_bound_all_of_them(most: int, seed: int) -> None:
+    """By their parts and what they cut, where these are few enough, or by their parts alone; looked at few passes."""
+    rng = np.random.default_rng(seed)
+    problem = small_problem(rng, 4, 2, 6)
+    family = family_of("fattree", degree=2, semantics=CORRECTED)
+    with patch.multiple(bound, MORE_CHOICES=(most,), MOST_CHOICES=most), patch.object(windows, "MOST_PASSES", 2):
+        assert max(n_classes(problem, most)) <= max(most, 4), "at most one for each number of parts"
+        assert 0 < lower_bound(problem, family, rounds=30).seconds <= optimum(problem, "fattree", rng)
 
 
 @given(seed=st.integers(0, 2**32 - 1), n_server=st.sampled_from([2, 3]))
@@ -97,8 +111,8 @@ def test_no_term_exceeds_any_strategy(seed: int, n_server: int) -> None:
     network = fixed_network(problem, family, rng)
     speed, n_op = family.server_bandwidth(problem.cluster), len(problem.candidates)
     of = rng.choice(n_op, int(rng.integers(1, min(n_op, 3) + 1)), replace=False).tolist()
-    windows = make_windows(least_needs(problem), n_server, speed, speed, of)
-    options = [[tuple(row) for row in option.tolist()] for option in windows.options]
+    laid_out = make_windows(least_needs(problem), n_server, speed, speed, of)
+    options = [[tuple(row) for row in option.tolist()] for option in laid_out.options]
     pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     longest: dict[tuple[int, ...], float] = {}
     for choices, strategy in every_strategy(problem):
@@ -109,10 +123,10 @@ def test_no_term_exceeds_any_strategy(seed: int, n_server: int) -> None:
         rows = zip(choices, *marks, strict=True)
         at = tuple(option.index(row) for option, row in zip(options, rows, strict=True))
         if at not in longest:
-            needs = windows.needs(at)
+            needs = laid_out.needs(at)
             weights = rng.random(len(needs))
-            assert evaluate(windows.costs(weights), at) == pytest.approx(weights @ needs)
-            found = windows.worst(needs)
+            assert evaluate(laid_out.costs(weights), at) == pytest.approx(weights @ needs)
+            found = laid_out.worst(needs)
             for seconds, term in found:
                 assert term.coefficients @ needs == pytest.approx(seconds)
             longest[at] = max(seconds for seconds, _ in found)
@@ -149,9 +163,9 @@ def test_a_server_more_to_look_at_takes_nothing_from_terms(seed: int) -> None:
                 assert busy_on_last(more, other) >= busy_on_last(more, told) * (1 - 1e-9)
 
 
-def busy_on_last(windows: Windows, needs: Floats) -> float:
+def busy_on_last(laid_out: Windows, needs: Floats) -> float:
     """Seconds that the server which is looked at last sends and receives."""
-    of_op, of_edge = windows.split(needs)
+    of_op, of_edge = laid_out.split(needs)
     return float(of_op[:, HERE_REDUCED - HERE_OF_OP].sum() + of_edge[:, -HERE_OF_EDGE:].sum())
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.exact.bound import SECONDS, lower_bound
+from flexnet.exact.bound import MOST_WORK, SECONDS, lower_bound
 from flexnet.exact.frontier import FrontierPoint, frontier
 from flexnet.exact.terms import Terms
 from flexnet.network.build import family_of
@@ -54,6 +54,7 @@ def bound_of(
     *,
     terms: Terms | None = None,
     seconds: float = SECONDS,
+    work: float = MOST_WORK,
     protocol: Protocol = PACKET,
 ) -> Bound:
     """Prove a bound, whatever the search starts from.
@@ -67,6 +68,9 @@ def bound_of(
         To find trade-offs in.
     seconds : float
         To take at most, about; no limit unless given, as a bound that is cut short differs from machine to machine.
+    work : float
+        Operations that elimination may take.  Four times as many, some half a minute, raise the bound of convolutions
+        with all their cuts by up to a half (`flexnet.exact.bound`); long searches take them.
     protocol : Protocol
         That plans run by: FlexNetPacket cuts small all-reduces short.
     """
@@ -74,7 +78,7 @@ def bound_of(
     small = protocol.small_packet_bytes if problem.semantics.fair_links else 0.0
     if protocol.by_packet and problem.semantics.fair_links:
         problem = replace(problem, cluster=packet_cluster(problem.cluster, family.interfaces(problem.cluster.n_server)))
-    proven = lower_bound(problem, family, seconds=seconds, small_packet_bytes=small)
+    proven = lower_bound(problem, family, seconds=seconds, work=work, small_packet_bytes=small)
     return Bound(proven.seconds, 1.0 / family.server_bandwidth(problem.cluster), proven.terms, terms)
 
 
