@@ -46,6 +46,7 @@ PATIENCE = 16  # rounds without an improvement by a tenth of that
 
 MORE_CHOICES = (1024, 512, 256)  # of an operator, if there is work for
 FEW_ROUNDS = 30
+MOST_CELLS = 5 * 10**7  # of tables of pairs of choices, 8 bytes each
 
 MOST_SERVERS = 4  # that are looked at
 WORTHWHILE = 0.01  # of the bound; where a server brings less, no other is looked at
@@ -115,7 +116,7 @@ def lower_bound(
     windows = make_windows(needs, n_server, widest, average, of)
     proof = _prove(windows, windows.first(), np.array([0.5, 0.5]), [], budget)
     budget.work += work - min(work, MOST_WORK)
-    while len(of) < MOST_SERVERS and np.isfinite(widest) and budget.allows(proof):
+    while len(of) < MOST_SERVERS and np.isfinite(widest) and budget.allows(proof) and 4 * windows.n_cell <= MOST_CELLS:
         found = lookout.next(windows, proof.mixture, of)
         if found is None:
             break
@@ -143,7 +144,8 @@ def _most_choices(problem: Problem) -> int:
     ends = set(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True))
     for most in MORE_CHOICES:
         sizes = [2 * n for n in n_classes(problem, most)]
-        if FEW_ROUNDS * make_order("min-weight", sizes, ends).work <= MOST_WORK:
+        has_room = sum(sizes[u] * sizes[v] for u, v in ends) <= MOST_CELLS
+        if has_room and FEW_ROUNDS * make_order("min-weight", sizes, ends).work <= MOST_WORK:
             return most
     return MOST_CHOICES
 

@@ -165,6 +165,11 @@ class Windows:
         """Sums of an edge: of any part, of all, and of what every server that is looked at receives, and sends."""
         return OF_EDGE + HERE_OF_EDGE * self.n_here
 
+    @property
+    def n_cell(self) -> int:
+        """Entries of all edges' tables in `costs`."""
+        return sum(len(self.options[u]) * len(self.options[v]) for u, v in self.ends)
+
     def split(self, sums: Floats) -> tuple[Floats, Floats]:
         """What is told of operators, float64 (n_op, of_op), and of edges, float64 (n_edge, of_edge)."""
         n = self.n_op * self.of_op
