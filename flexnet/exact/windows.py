@@ -244,10 +244,12 @@ class Windows:
             work = np.concatenate([of_op[:, column] for column in passes])
             if not work.any():
                 continue
-            for seconds, a, b in _longest(begin, after, work, before, finish):
+            for seconds, a, b in _longest(begin, after, work, before, [finish])[0]:
                 found.append((seconds, self._compute(a, b, after[a] & before[b], head, tail, passes)))
-            for column in (ONCE_REDUCED, *(op + HERE_ONCE_REDUCED for op, _ in here)):
-                for seconds, a, k in _longest(begin, after, work, held, self.feeds[n:, n:] @ of_op[:, column]):
+            once = (ONCE_REDUCED, *(op + HERE_ONCE_REDUCED for op, _ in here))
+            reduced = [self.feeds[n:, n:] @ of_op[:, column] for column in once]
+            for column, longest in zip(once, _longest(begin, after, work, held, reduced), strict=True):
+                for seconds, a, k in longest:
                     found.append((seconds, self._barrier(a, k, after[a] & held[k], head, passes, column)))
         flows = [(TOTAL, TOTAL, REDUCED)]
         for op, edge in here:
@@ -350,7 +352,7 @@ class Windows:
         before = np.vstack([np.hstack([self.feeds.T[:, v], self.feeds.T[:, n + u], never]), none])
         size = np.concatenate([of_edge[:, there], of_edge[:, back], of_op[:, reduced]])
         found = []
-        for seconds, a, b in _longest(begin, after, size, before, finish):
+        for seconds, a, b in _longest(begin, after, size, before, [finish])[0]:
             x = (after[a] & before[b]).astype(np.float64)
             op, edge = np.zeros((n, self.of_op)), np.zeros((n_edge, self.of_edge))
             op[:, reduced] = x[2 * n_edge :]
@@ -405,20 +407,25 @@ def _chain(chains: _Chains, order: list[int], arcs: list[list[tuple[int, int, fl
 
 
 def _longest(
-    begin: Floats, after: Bools, size: Floats, before: Bools, finish: Floats, most: int = 4
-) -> list[tuple[float, int, int]]:
-    """The longest windows (seconds, a, b), at most one from any a.
+    begin: Floats, after: Bools, size: Floats, before: Bools, finishes: Sequence[Floats], most: int = 4
+) -> list[list[tuple[float, int, int]]]:
+    """For every one of ``finishes`` the longest windows (seconds, a, b), at most one from any a.
 
     From ``begin[a]`` on, all of ``size`` that is ``after`` a and ``before`` b, then ``finish[b]``.
     """
-    rows, columns = _told_apart(begin), _told_apart(finish)
-    between = (after[rows] * size) @ before[columns].T.astype(np.float64)
-    value = begin[rows, None] + between + finish[columns]
-    value[between <= 0] = 0.0
-    best = value.argmax(axis=1)
-    order = np.argsort(-value[np.arange(len(value)), best], kind="stable")[:most]
-    found = [(float(value[at, best[at]]), int(rows[at]), int(columns[best[at]])) for at in order]
-    return [window for window in found if window[0] > 0]
+    rows, columns_of = _told_apart(begin), [_told_apart(finish) for finish in finishes]
+    every = np.unique(np.concatenate(columns_of))
+    product = (after[rows] * size) @ before[every].T.astype(np.float64)
+    longest = []
+    for finish, columns in zip(finishes, columns_of, strict=True):
+        between = product if np.array_equal(columns, every) else product[:, np.searchsorted(every, columns)]
+        value = begin[rows, None] + between + finish[columns]
+        value[between <= 0] = 0.0
+        best = value.argmax(axis=1)
+        order = np.argsort(-value[np.arange(len(value)), best], kind="stable")[:most]
+        found = [(float(value[at, best[at]]), int(rows[at]), int(columns[best[at]])) for at in order]
+        longest.append([window for window in found if window[0] > 0])
+    return longest
 
 
 def _told_apart(values: Floats) -> Ints:
