@@ -10,7 +10,7 @@ A term may tell of one server that has a part of a given operator; what else is 
 transformer16 at 25 Gbps that makes 110 ms of 82: eight servers could otherwise reduce what sixteen have interfaces for.
 One operator may lie apart from all others for little, several may not: servers of a few are looked at, each chosen for
 what the mixture found before leaves it to send (`flexnet.exact.lookout`).  On ResNet-50, on a fat-tree of 32 servers at
-25 Gbps, one makes 37 ms, two 53, four 58.
+25 Gbps, one makes 37 ms, four 58.
 """
 
 from collections.abc import Sequence
