@@ -1,6 +1,7 @@
-"""Compares the roofline for an A100 with every entry of the published A100 profiles.
+"""Compares the roofline with measured times: of the published A100 profiles, or of files ``flexnet profile`` made.
 
     python benchmarks/roofline_accuracy.py --data DIR [--plot FILE]
+    python benchmarks/roofline_accuracy.py --measured FILE...
 
 DIR holds the published measurement files.  Prints the tables of measurements/README.md; ``--plot`` draws estimated
 against measured times on logarithmic axes (``pip install matplotlib``).
@@ -16,8 +17,11 @@ from flexnet.cost.gpus import GPUS
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.parts import part_of
 from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.cost.shape_names import shape_name
 from flexnet.model.graph import Operator
 from flexnet.model.operators import type_name
+from flexnet.model.precision import PRECISIONS
+from flexnet.model.zoo import MODELS
 from flexnet.published.index import published_measurements
 
 FITTED = ("alexnet", "candle16", "dlrm16", "resnet128")
@@ -33,7 +37,7 @@ HEAD = "| times | median error | within 1.5 | median ratio | least | greatest |\
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published time and ours."""
+    """One measured time and ours."""
 
     file: str
     key: str
@@ -69,6 +73,25 @@ def compare(data: Path, efficiency: Efficiency = EFFICIENCY) -> list[Row]:
                 for back, theirs in enumerate((entry.forward, entry.backward)):
                     rows.append(Row(name, key, entry.degrees, back, part, theirs, ours[back], run < COLD_S))
                     run += PASSES * theirs
+    return rows
+
+
+def compare_own(path: Path) -> list[Row]:
+    """Every time of a file that ``flexnet profile`` measured on a GPU that the roofline knows."""
+    table = read_measurement(path)
+    made = table.provenance
+    gpu = next(gpu for name, gpu in GPUS.items() if name in str(made["gpu"]).lower())
+    first: dict[str, Operator] = {}
+    for op in MODELS[str(made["model"])].build(made["model_flags"], table.batch_size).operators:
+        first.setdefault(shape_name(op), op)
+    rows = []
+    for name, entries in table.shapes.items():
+        for entry in entries:
+            part = part_of(first[name], entry.degrees, int(made["big_gpu"]))
+            ours = part_seconds(part, 1, gpu, precision=PRECISIONS[str(made["dtype"])])
+            for back, theirs in enumerate((entry.forward, entry.backward)):
+                if theirs:  # a cache has no backward pass
+                    rows.append(Row(path.stem, name, entry.degrees, back, part, theirs, ours[back], False))
     return rows
 
 
@@ -114,28 +137,31 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         label="clocks still rising",
     )
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
-    axes.set(xlabel="measured on an A100, ms", ylabel="estimated, ms")
+    axes.set(xlabel="measured, ms", ylabel="estimated, ms")
     axes.legend(fontsize=7, loc="upper left")
     figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--data", type=Path, metavar="DIR")
+    what.add_argument("--measured", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
-    rows = compare(options.data)
+    rows = compare(options.data) if options.data else [row for path in options.measured for row in compare_own(path)]
     print(f"| {HEAD}")
     print(f"| all | {summary(rows)} |")
-    print(f"| files the shares were fitted to | {summary([row for row in rows if row.file in FITTED])} |")
-    print(f"| files kept apart | {summary([row for row in rows if row.file in CHECKED])} |")
-    print(f"| all but the first quarter second of each file | {summary([row for row in rows if not row.cold])} |")
-    print(f"| kept apart, without it | {summary([r for r in rows if r.file in CHECKED and not r.cold])} |")
+    if options.data:
+        print(f"| files the shares were fitted to | {summary([row for row in rows if row.file in FITTED])} |")
+        print(f"| files kept apart | {summary([row for row in rows if row.file in CHECKED])} |")
+        print(f"| all but the first quarter second of each file | {summary([row for row in rows if not row.cold])} |")
+        print(f"| kept apart, without it | {summary([r for r in rows if r.file in CHECKED and not r.cold])} |")
     print(f"\n| operator {HEAD}")
     for kind in sorted({row.kind for row in rows}):
         print(f"| {kind.lower().replace('_', ' ')} | {summary([row for row in rows if row.kind == kind])} |")
     print(f"\n| file {HEAD}")
-    for name in (*FITTED, *CHECKED):
+    for name in dict.fromkeys(row.file for row in rows):
         print(f"| {name} | {summary([row for row in rows if row.file == name])} |")
     if options.plot is not None:
         plot(rows, options.plot)

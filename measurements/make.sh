@@ -5,6 +5,7 @@
 #   measurements/make.sh                          on a CUDA GPU, into measurements/<GPU>-fp32
 #   measurements/make.sh analytic                 estimates, into measurements/roofline-a100
 #   measurements/make.sh cuda DIR [flags]         into DIR, with more flags of flexnet profile, such as --dtype bf16
+#   measurements/make.sh bf16 [DIR [flags]]       newer models on a CUDA GPU, into measurements/<GPU>-bf16
 #   measurements/make.sh cpu                      small models on this machine's processor, into measurements/cpu-fp32
 #   measurements/make.sh list                     only say what the first would make
 #
@@ -15,13 +16,14 @@ python=${PYTHON:-python3}
 device=${1:-cuda}
 case $device in
     analytic) default=measurements/roofline-a100 ;;
-    cuda)
+    cuda | bf16)
         gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-' || true)
-        default=measurements/${gpu:-gpu}-fp32
+        arithmetic=${device/cuda/fp32}
+        default=measurements/${gpu:-gpu}-$arithmetic
         ;;
     cpu) default=measurements/cpu-fp32 ;;
     list) default=/dev/null ;;
-    *) echo "make.sh: $device is not cuda, analytic, cpu or list" >&2 && exit 2 ;;
+    *) echo "make.sh: $device is not cuda, bf16, analytic, cpu or list" >&2 && exit 2 ;;
 esac
 directory=${2:-$default}
 shift $(($# < 2 ? $# : 2))
@@ -36,7 +38,7 @@ make() { # name model batch servers [model flags]
     shift 4
     case " ${MODELS:-$name} " in *" $name "*) ;; *) return 0 ;; esac
     local command=("$python" -m flexnet profile "$model" --batch-size "$batch" --nsimnode "$servers" --big-gpu "$gpus")
-    command+=("$@" --device "$device" "${extra[@]}" -o "$directory/$name.json")
+    command+=("$@" --device "${device/bf16/cuda}" "${extra[@]}" -o "$directory/$name.json")
     if [ "$device" = list ]; then
         echo "$name: ${command[*]:2}" | sed 's| --device list.*||'
     elif [ "$device" != analytic ] && [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ]; then
@@ -51,7 +53,7 @@ make() { # name model batch servers [model flags]
     fi
 }
 extra=("$@")
-[ "$device" = cuda ] || extra=(--cuts batch "${extra[@]}")  # small files, to try things out
+[[ "$device" = cuda || "$device" = bf16 ]] || extra=(--cuts batch "${extra[@]}")  # small files, to try things out
 
 if [ "$device" = cpu ]; then
     gpus=0
@@ -67,9 +69,19 @@ if [ "$device" = cpu ]; then
     exit $failed
 fi
 
+gpus=4
+if [ "$device" = bf16 ]; then  # which these models compute in by default
+    make gpt16 gpt 512 16
+    make bert16 bert 2048 16
+    make vit16 vit 4096 16
+    make t5_16 t5 1024 16
+    make llama16 llama 64 16
+    make mixtral16 mixtral 64 16
+    exit $failed
+fi
+
 # Batches, servers and flags are those of the published measurements; where there is none, 64 to 256 samples a GPU.
 # Four GPUs act as one in each server.
-gpus=4
 dlrm=(--embedding-bag-size 100 --arch-sparse-feature-size)
 make moe16 moe 5120 16
 make moe128 moe 40960 128

@@ -30,6 +30,8 @@ class Gpu:
         Level-2 cache.
     bf16_flops, fp16_flops, fp8_flops : float
         Operations per second of tensor cores in these arithmetics, dense; 0 where there are none.
+    sustained : float
+        Share of `flops` that long products hold of what they hold on an A100, where its clocks stay up.
     """
 
     name: str
@@ -41,6 +43,12 @@ class Gpu:
     bf16_flops: float = 0.0
     fp16_flops: float = 0.0
     fp8_flops: float = 0.0
+    sustained: float = 1.0
+
+    @property
+    def sustained_flops(self) -> float:
+        """Single-precision operations per second that an A100's kernels would reach at this GPU's clocks."""
+        return self.sustained * self.flops
 
     def rate(self, dtype: str) -> float:
         """Peak operations per second of products of matrices in an arithmetic of `flexnet.model.precision.PRECISIONS`.
@@ -65,13 +73,14 @@ class Gpu:
 
 # NVIDIA data sheets: V100 (SXM2 32 GB, January 2020), A100 (SXM4 40 GB, 2020: the memory the published profiles
 # fitted in), H100 (SXM5 80 GB), H200 (SXM 141 GB), B200 (an eighth of HGX B200: 180 GB, FP32 75 TFLOPS): FP32, memory
-# bandwidth, memory, TF32, level-2 cache, BF16, FP16, FP8; of tensor cores half the sparse figures.
+# bandwidth, memory, TF32, level-2 cache, BF16, FP16, FP8; of tensor cores half the sparse figures. An H100 runs long
+# products of single precision at 51 to 54 TFLOP/s (measurements/h100-fp32), and an H200 has the same chip.
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
         "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12, 6e6, 0.0, 125e12),
         "a100": Gpu("a100", 19.5e12, 1555e9, 40e9, 156e12, 40e6, 312e12, 312e12),
-        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12),
-        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12),
+        "h100": Gpu("h100", 67e12, 3350e9, 80e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12, 0.82),
+        "h200": Gpu("h200", 67e12, 4800e9, 141e9, 494.5e12, 50e6, 989.4e12, 989.4e12, 1978.9e12, 0.82),
         "b200": Gpu("b200", 75e12, 8000e9, 180e9, 1125e12, 126e6, 2250e12, 2250e12, 4500e12),
     }
 )

@@ -8,7 +8,7 @@ from flexnet.cost.memory import held_bytes, readers_of
 from flexnet.cost.parts import largest_piece, part_of
 from flexnet.cost.shapes import Cuts, plan_shapes, tables_of
 from flexnet.cost.table import CostTable, Entry, held_seconds
-from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator
+from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType
 from flexnet.model.operators import kind_of
 from flexnet.model.operators.kind import Arithmetic
 from flexnet.model.precision import Precision, find_precision, in_precision
@@ -22,7 +22,8 @@ class Efficiency:
     """How far below its data sheet a GPU runs; one set for all operators and all GPUs.
 
     The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
-    ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising.
+    ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising; ``product`` and
+    ``ragged`` to GPT-2's of an H100 (``measurements/h100-bf16``).
 
     Parameters
     ----------
@@ -32,6 +33,11 @@ class Efficiency:
         Share of that for convolutions that read fewer than 8 channels, as of images: no kernel has tiles so thin.
     tensor : float
         Share of peak on tensor cores, for convolutions and attention.
+    product : float
+        Share of peak on tensor cores, for products of matrices in an arithmetic that they take. Such kernels read and
+        write while they compute: the longer of the two counts, not their sum.
+    ragged : float
+        Share of that where rows of an input or output are not a multiple of 16 bytes, as of a vocabulary of 50,257.
     memory : float
         Share of peak bandwidth a streaming kernel reaches.
     irregular : float
@@ -53,6 +59,8 @@ class Efficiency:
     compute: float = 0.96
     narrow: float = 0.57
     tensor: float = 0.645
+    product: float = 0.8
+    ragged: float = 0.17
     memory: float = 0.88
     irregular: float = 0.57
     cached: float = 2.1
@@ -65,6 +73,7 @@ class Efficiency:
 EFFICIENCY = Efficiency()
 
 _THIN = 8  # channels
+_ALIGNED = 16  # bytes: what the fastest kernels read at once
 _CACHE_SHARE = 0.8
 
 
@@ -113,8 +122,9 @@ def roofline_table(
     Notes
     -----
     ``seconds = launches * launch + operations / (share * peak) + bytes / (share * bandwidth)``: the sum and not the
-    larger of the two, for kernels overlap them badly at their start and end. How well this does against published
-    times is in measurements/README.md; GPUs other than the A100 have not been compared.
+    larger of the two, for kernels overlap them badly at their start and end; but for products on tensor cores, which
+    overlap them well. How well this does against times of an A100 and an H100 is in measurements/README.md; other
+    GPUs have not been compared.
 
     With ``parameter_parallel`` a channel part of Linear reads its whole input and holds its share of the weights
     (the original cut the input too), and the GPUs of a server share its batch as far as they divide it (the original
@@ -176,7 +186,8 @@ def part_seconds(
             bandwidth = efficiency.memory * gpu.memory_bandwidth
             if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
                 bandwidth *= efficiency.cached
-            run = work[back] / rate + (moved[back] - irregular[back]) / bandwidth
+            computed, streamed = work[back] / rate, (moved[back] - irregular[back]) / bandwidth
+            run = max(computed, streamed) if _on_tensor_cores(part, precision) else computed + streamed
             run += irregular[back] / (efficiency.irregular * gpu.memory_bandwidth)
             if kind.row_blocks and not back:
                 read = part.inputs[0].tensor
@@ -190,7 +201,7 @@ def _convolution(op: Operator, work: float, moved: float, back: bool, gpu: Gpu, 
     read, written = op.inputs[0].tensor, op.outputs[0]
     streamed = moved / (efficiency.memory * gpu.memory_bandwidth)
     thin = op.weights[0].dims[2] < _THIN
-    plain = work / (efficiency.compute * gpu.flops * (efficiency.narrow if thin else 1.0)) + streamed
+    plain = work / (efficiency.compute * gpu.sustained_flops * (efficiency.narrow if thin else 1.0)) + streamed
     odd = any(size % 2 for size in (*read.dims[:2], *written.dims[:2]))
     copied = ELEMENT_BYTES["float"] * (read.volume + written.volume)
     if thin or gpu.tensor_flops <= gpu.flops or ((back or odd) and copied > efficiency.workspace):
@@ -201,21 +212,30 @@ def _convolution(op: Operator, work: float, moved: float, back: bool, gpu: Gpu, 
 def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision | None) -> float:
     """Operations per second that a kind reaches in an arithmetic; without one, as the original's libraries do."""
     arithmetic = kind_of(part).arithmetic
-    plain = efficiency.compute * gpu.flops
+    plain = efficiency.compute * gpu.sustained_flops
     if precision is None:
         return _tensor_rate(gpu, efficiency) if arithmetic is Arithmetic.TENSOR else plain
     if arithmetic is Arithmetic.PLAIN or precision.name == "fp32":
         return plain
+    if _on_tensor_cores(part, precision):
+        rows = (part.inputs[0].tensor.dims[0], part.outputs[0].dims[0]) if part.kind == OpType.LINEAR else ()
+        ragged = any(row * precision.activation_bytes % _ALIGNED for row in rows)
+        return efficiency.product * gpu.rate(precision.name) * (efficiency.ragged if ragged else 1.0)
     # Transformer Engine has 8 bits for products of weights alone, and cuDNN's attention and convolutions have 16.
-    narrow = precision.name == "fp8" and arithmetic is not Arithmetic.PRODUCT
-    rate = efficiency.tensor * gpu.rate("bf16" if narrow else precision.name)
+    rate = efficiency.tensor * gpu.rate("bf16" if precision.name == "fp8" else precision.name)
     thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < _THIN
     return efficiency.narrow * rate if thin else rate
 
 
+def _on_tensor_cores(part: Operator, precision: Precision | None) -> bool:
+    """Whether a part is a product of matrices in an arithmetic that tensor cores take."""
+    narrow = precision is not None and precision.name != "fp32"
+    return narrow and kind_of(part).arithmetic is Arithmetic.PRODUCT
+
+
 def _tensor_rate(gpu: Gpu, efficiency: Efficiency) -> float:
     if gpu.tensor_flops <= gpu.flops:
-        return efficiency.compute * gpu.flops
+        return efficiency.compute * gpu.sustained_flops
     return efficiency.tensor * gpu.tensor_flops
 
 

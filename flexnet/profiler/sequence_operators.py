@@ -1,11 +1,11 @@
 """Operators of sequences, and normalizations, in PyTorch; shapes as in `flexnet.profiler.operators`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 
 import torch
 import torch.nn.functional as F  # noqa: N812
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from flexnet.model.graph import Operator, OpType
 from flexnet.profiler.activations import ACTIVATIONS
@@ -32,17 +32,22 @@ def _group_norm(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
     return (F.group_norm(xs[0], xs[0].shape[1] // op.attrs["channels"], ws[0], ws[1]),)
 
 
-@lru_cache(maxsize=4)
-def _angles(steps: int, head: int, like: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosine and sine of every position and pair of features, (S, 1, head)."""
-    rates = 10000.0 ** (-torch.arange(0, head, 2, device=device) / head)
-    turned = torch.outer(torch.arange(steps, device=device), rates).repeat(1, 2).unsqueeze(1)
-    return turned.cos().to(like), turned.sin().to(like)
+_ANGLES = WeakTensorKeyDictionary()  # of what is turned, so that every operator has its own, for as long as it is there
+
+
+def _angles(x: torch.Tensor, head: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosine and sine of every position and pair of features, (S, 1, head), made once for an operator."""
+    if x not in _ANGLES:
+        rates = 10000.0 ** (-torch.arange(0, head, 2, device=x.device) / head)
+        turned = torch.outer(torch.arange(x.shape[1], device=x.device), rates).repeat(1, 2).unsqueeze(1)
+        _ANGLES[x] = turned.cos().to(x.dtype), turned.sin().to(x.dtype)
+    found: tuple[torch.Tensor, torch.Tensor] = _ANGLES[x]
+    return found
 
 
 def _rope(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
     head = op.attrs["head"]
-    cos, sin = _angles(xs[0].shape[1], head, xs[0].dtype, xs[0].device)
+    cos, sin = _angles(xs[0], head)
     turned = []
     for x in xs:
         split = x.unflatten(-1, (-1, head))
@@ -56,8 +61,9 @@ def _scaled_dot_product(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
     q, k, v = (x.unflatten(-1, (-1, width)).transpose(1, 2) for x, width in zip(xs, widths, strict=True))
     bias, causal = None, bool(op.attrs["causal"])
     if ws:
-        far = (torch.arange(q.shape[2]).unsqueeze(1) - torch.arange(k.shape[2])).abs().clamp(max=len(ws[0]) - 1)
-        bias = ws[0][far.to(q.device)].permute(2, 0, 1)
+        asking, asked = (torch.arange(x.shape[2], device=q.device) for x in (q, k))
+        far = (asking.unsqueeze(1) - asked).abs().clamp(max=len(ws[0]) - 1)
+        bias = ws[0][far].permute(2, 0, 1)
     if causal and bias is not None:
         hidden = torch.ones(bias.shape[1:], dtype=torch.bool, device=q.device).triu(1)
         bias, causal = bias.masked_fill(hidden, float("-inf")), False

@@ -9,10 +9,11 @@ from flexnet.cost.coverage import check_covers
 from flexnet.cost.gpus import GPUS
 from flexnet.cost.measurement_file import read_measurement, write_measurement
 from flexnet.cost.parts import required_bytes
-from flexnet.cost.roofline import part_seconds, roofline_table
+from flexnet.cost.roofline import EFFICIENCY, part_seconds, roofline_table
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import OpType
+from flexnet.model.precision import PRECISIONS
 from flexnet.model.zoo import MODELS
 from flexnet.published.index import published_measurements
 
@@ -106,6 +107,33 @@ def test_large_products_run_near_peak():
     assert 1.9 < backward / forward < 2.1
 
 
+def test_products_on_tensor_cores_read_while_they_compute():
+    """The longer of both counts, where single precision takes their sum; odd rows keep tensor cores waiting."""
+    tokens = 32768
+
+    def seconds(out, precision):
+        b = GraphBuilder("m", tokens)
+        b.dense(b.input(768), out, bias=False)
+        return (
+            part_seconds(b.build().operators[0], 1, GPUS["h100"], precision=PRECISIONS[precision])[0]
+            - 3 * EFFICIENCY.launch
+        )
+
+    def computed(out, rate):
+        return 2 * tokens * 768 * out / rate
+
+    def streamed(out, size):
+        return size * (tokens * (768 + out) + 768 * out) / (EFFICIENCY.memory * GPUS["h100"].memory_bandwidth)
+
+    rate = EFFICIENCY.product * GPUS["h100"].bf16_flops
+    assert seconds(3072, "bf16") == pytest.approx(computed(3072, rate))
+    assert seconds(64, "bf16") == pytest.approx(streamed(64, 2))
+    assert seconds(3076, "bf16") == pytest.approx(computed(3076, EFFICIENCY.ragged * rate))
+    plain = EFFICIENCY.compute * 0.82 * GPUS["h100"].flops
+    assert seconds(3072, "fp32") == pytest.approx(computed(3072, plain) + streamed(3072, 4))
+    assert GPUS["a100"].sustained_flops == GPUS["a100"].flops
+
+
 def test_an_unknown_gpu_is_refused():
     with pytest.raises(FlexNetError, match="no GPU is called 'a1000'"):
         roofline_table(dense(), "a1000", n_server=4)
@@ -120,6 +148,26 @@ def test_times_published_for_a_gpu_that_was_warm_are_nearer(shared_data):
     lines = [line for line in done.stdout.splitlines() if line]
     assert len(lines) == 28
     assert all(line in readme for line in lines)
+
+
+def test_times_of_an_h100_are_as_near_as_is_said():
+    files = sorted(str(path) for path in (ROOT / "measurements").glob("h100-*/*.json"))
+    command = [sys.executable, str(ROOT / "benchmarks" / "roofline_accuracy.py"), "--measured", *files]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=True)
+    readme = (ROOT / "measurements" / "README.md").read_text()
+    every, _, by_file = done.stdout.strip().split("\n\n")
+    lines = [every.splitlines()[-1], *by_file.splitlines()]
+    assert len(lines) == 3 + len(files)
+    assert all(line in readme for line in lines)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "measurements").glob("h100-*/*.json")), ids=lambda p: p.stem)
+def test_the_files_of_an_h100_cover_their_models(path):
+    measured = read_measurement(path)
+    made = measured.provenance
+    assert not measured.estimated
+    assert made["gpu"] == "NVIDIA H100 80GB HBM3"
+    check_covers(measured, MODELS[made["model"]].build(made["model_flags"], measured.batch_size))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "measurements" / "roofline-a100").glob("*.json")), ids=lambda p: p.stem)
