@@ -5,16 +5,22 @@ Here it is one pointer to memory that holds the address, the shape and the strid
 structs it holds, and no kernel writes there.  Kernels are compiled in two thirds of the time, and replays by packets
 take half.
 
+What is handed over again and again is written down once (`held`): a kernel then takes a hundred arrays in a
+microsecond, and not in ten.
+
 Everything is a word of 8 bytes or several.  This is Numba's interface for types of one's own
 (https://numba.readthedocs.io/en/stable/extending/low-level.html).
 """
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import typeof
+from numba.core import cgutils, config, types
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
@@ -26,9 +32,10 @@ from numba.extending import (
     unbox,
 )
 
-__all__ = ["Struct", "struct"]
+__all__ = ["Struct", "held", "struct"]
 
 C = TypeVar("C", bound=type)
+V = TypeVar("V", bound=tuple[Any, ...])
 
 WORD = ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
@@ -42,6 +49,49 @@ def struct(cls: C) -> C:
     named = typeof_impl.dispatch(tuple)
     typeof_impl.register(cls)(lambda value, context: _by_reference(named(value, context)))
     return cls
+
+
+class _Held(NamedTuple):
+    address: int
+
+
+def held(value: V) -> V:
+    """A struct for kernels alone, written down once: they take it as they take ``value``, whose arrays must stay.
+
+    Raises
+    ------
+    TypeError
+        If the struct has one member: nothing would tell the two apart.
+    """
+    if vars(config)["DISABLE_JIT"]:
+        return value
+    of: Struct = typeof(value)
+    if len(of.members) == 1:
+        raise TypeError(f"{of.of.__name__} has one member and cannot be held")
+    if of not in _HELD:
+        made = type(f"Held {of}", (_Held,), {})  # Numba tells named tuples by the names of their classes
+        typeof_impl.register(made)(lambda value, context: of)
+        _HELD[of] = made
+    words = np.zeros(of.n_word, np.uint64)
+    _write_down(of, value, words, 0)
+    kept: Any = _HELD[of](int(words.ctypes.data))
+    kept.words, kept.value = words, value  # for as long as it is there
+    return kept  # type: ignore[no-any-return]
+
+
+_HELD: "dict[Struct, type]" = {}
+
+
+def _write_down(of: "Struct", value: tuple[Any, ...], words: npt.NDArray[np.uint64], first: int) -> None:
+    """What `_unbox` writes, from Python."""
+    for (name, member), one in zip(of.members.items(), value, strict=True):
+        place = first + of.place[name]
+        if isinstance(member, Struct):
+            _write_down(member, one, words, place)
+        elif isinstance(member, types.Array):
+            words[place : place + 1 + 2 * member.ndim] = (one.ctypes.data, *one.shape, *one.strides)
+        else:
+            words[place : place + 1].view(str(member) if not isinstance(member, types.Boolean) else np.int64)[0] = one
 
 
 class Struct(types.Type):
@@ -142,24 +192,32 @@ def _load(builder: Any, pointer: Any, place: int, kind: Any) -> Any:
 
 @unbox(Struct)
 def _unbox(of: Struct, named_tuple: Any, c: Any) -> NativeValue:
-    """Write a named tuple's members down, for as long as the call takes."""
+    """Where a struct is `held`; or write a named tuple's members down, for as long as the call takes."""
     builder = c.builder
-    pointer = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(WORD, of.n_word)), POINTER)
-    failed = cgutils.false_bit
-    for place, member, value in _members(of, named_tuple, c, 0):
-        native = c.unbox(member, value)
-        failed = builder.or_(failed, native.is_error)
-        if isinstance(member, types.Array):
-            array = c.context.make_array(member)(c.context, builder, native.value)
-            words = [array.data, *cgutils.unpack_tuple(builder, array.shape)]
-            words += cgutils.unpack_tuple(builder, array.strides)
-        else:
-            words = [c.context.data_model_manager[member].as_data(builder, native.value)]
-        for word, content in enumerate(words):
-            builder.store(content, _at(builder, pointer, place + word, content.type))
+    words = builder.bitcast(cgutils.alloca_once(builder, ir.ArrayType(WORD, of.n_word)), POINTER)
+    pointer = cgutils.alloca_once_value(builder, words)
+    failed = cgutils.alloca_once_value(builder, cgutils.false_bit)
+    n = c.pyapi.tuple_size(named_tuple)
+    with builder.if_else(builder.icmp_signed("==", n, ir.Constant(n.type, 1))) as (is_held, is_not):
+        with is_held:
+            address = c.pyapi.long_as_ulonglong(c.pyapi.tuple_getitem(named_tuple, 0))
+            builder.store(builder.inttoptr(address, POINTER), pointer)
+        with is_not:
+            for place, member, value in _members(of, named_tuple, c, 0):
+                native = c.unbox(member, value)
+                builder.store(builder.or_(builder.load(failed), native.is_error), failed)
+                if isinstance(member, types.Array):
+                    array = c.context.make_array(member)(c.context, builder, native.value)
+                    content = [array.data, *cgutils.unpack_tuple(builder, array.shape)]
+                    content += cgutils.unpack_tuple(builder, array.strides)
+                else:
+                    content = [c.context.data_model_manager[member].as_data(builder, native.value)]
+                for word, one in enumerate(content):
+                    builder.store(one, _at(builder, words, place + word, one.type))
     # Nothing can change behind this pointer: where it was written is not to be seen through it.
-    hidden = builder.asm(ir.FunctionType(POINTER, [POINTER]), "", "=r,0,~{memory}", [pointer], side_effect=True)
-    return NativeValue(hidden, is_error=failed)
+    asked = ir.FunctionType(POINTER, [POINTER])
+    hidden = builder.asm(asked, "", "=r,0,~{memory}", [builder.load(pointer)], side_effect=True)
+    return NativeValue(hidden, is_error=builder.load(failed))
 
 
 def _members(of: Struct, named_tuple: Any, c: Any, first: int) -> Iterator[tuple[int, types.Type, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexnet.kernels import called, kernel
-from flexnet.structs import Struct, struct
+from flexnet.structs import Struct, held, struct
 
 
 class Inner(NamedTuple):
@@ -80,6 +80,43 @@ def test_what_overlaps_is_read_again():
     outer = Outer(0, 0.0, False, Inner(shared.reshape(2, 3), np.zeros(2, np.bool_)), shared[1:])
     write(outer, 3)
     assert shared.tolist() == [1.0, 3.0, 6.0, 10.0, 5.0, 6.0]
+
+
+def test_what_is_held_is_taken_as_what_it_was_made_of():
+    table = np.zeros(3, np.dtype([("a", np.int64), ("b", np.int64)], align=True))
+    outer, other = make(table["b"]), Outer(-3, 0.75, False, make().inner, np.array([1, 2, 3]))
+    for one in (outer, other, make(np.array([0.0, 0.5, 0.25]))):
+        kept = held(one)
+        assert read(kept) == read(one) == read(kept)
+    assert read(held(outer)) != read(held(other))
+    write(held(outer), 3)
+    assert table["b"].tolist() == [0, 1, 2]
+    assert table["a"].tolist() == [0, 0, 0]
+
+
+def test_what_is_held_keeps_the_arrays_there():
+    kept = held(make(np.full(3, 5)))
+    others = [np.zeros(3, np.int64) for _ in range(100)]  # which would take their place
+    assert read(kept) == read(make(np.full(3, 5)))
+    assert not any(other.any() for other in others)
+
+
+@struct
+class Lone(NamedTuple):
+    column: np.ndarray
+
+
+@pytest.mark.compiled
+def test_what_is_held_is_no_type_of_its_own_and_for_this_process_alone():
+    kept = held(make())
+    assert numba.typeof(kept) == numba.typeof(make())
+    before = len(fullest.overloads)
+    assert fullest(kept) == fullest(make())
+    assert len(fullest.overloads) <= before + 1
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        pickle.dumps(kept)
+    with pytest.raises(TypeError, match="Lone has one member and cannot be held"):
+        held(Lone(np.zeros(1)))
 
 
 @pytest.mark.compiled

@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from flexnet.plan.arrays import MAX_RANK, Box, Strategy, TaskArrays, Workspace
+from flexnet.plan.arrays import MAX_RANK, Box, ProblemArrays, Strategy, TaskArrays, Workspace
 from flexnet.plan.kernels import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
+from flexnet.structs import held
 
 __all__ = ["Builder", "build"]
 
@@ -45,13 +46,17 @@ class Builder:
 
     problem: Problem
     _work: Workspace = field(init=False)
+    _held: tuple[ProblemArrays, Workspace] = field(init=False)  # the problem and the memory, for kernels
     _strategy: Strategy | None = None
     _arrays: TaskArrays | None = None
 
     def __post_init__(self) -> None:
         arrays = self.problem.arrays
         n_pair = arrays.n_server**2 if arrays.in_turn else 0
-        self._work = _workspace(len(arrays.rank), n_pair, 1024, 4096, 64, 1024)
+        self._reserve(_workspace(len(arrays.rank), n_pair, 1024, 4096, 64, 1024))
+
+    def _reserve(self, work: Workspace) -> None:
+        self._work, self._held = work, (held(self.problem.arrays), held(work))
 
     def arrays(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of ``strategy``: views that are valid until the next call.
@@ -65,11 +70,11 @@ class Builder:
 
     def _build(self, strategy: Strategy) -> TaskArrays:
         while True:
-            sizes = build_tasks(self.problem.arrays, strategy, self._work)
+            work, (problem, room) = self._work, self._held
+            sizes = build_tasks(problem, strategy, room)
             n_task, n_record, n_group, n_member = sizes
-            work = self._work
-            room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
-            if all(size <= has for size, has in zip(sizes, room, strict=True)):
+            has_room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
+            if all(size <= has for size, has in zip(sizes, has_room, strict=True)):
                 return TaskArrays(
                     work.kind[:n_task],
                     work.place[:n_task],
@@ -82,8 +87,8 @@ class Builder:
                     work.group_ptr[: n_group + 1],
                     work.group[:n_member],
                 )
-            grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
-            self._work = _workspace(len(work.first), len(work.latest), *grown)
+            grown = [max(has, size + size // 4) for size, has in zip(sizes, has_room, strict=True)]
+            self._reserve(_workspace(len(work.first), len(work.latest), *grown))
 
 
 def build(problem: Problem, strategy: Strategy) -> TaskGraph:

@@ -4,6 +4,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 
@@ -48,7 +50,6 @@ class Remembered:
     @staticmethod
     def key_of(strategy: Strategy) -> bytes:
         """Sixteen bytes that no two strategies of one problem share, but by a chance of 2^-128."""
-        digest = blake2b(strategy.choice.tobytes(), digest_size=16)
-        digest.update(strategy.devices.tobytes())
-        digest.update(strategy.after.tobytes())
-        return digest.digest()
+        servers = strategy.devices.astype(np.int16)  # of which there are 4096 at most
+        told = strategy.choice.tobytes() + servers.tobytes() + strategy.after.tobytes()
+        return blake2b(told, digest_size=16).digest()

@@ -16,6 +16,7 @@ from flexnet.simulate.kernels.rings import ring_sizes
 from flexnet.simulate.kernels.windows import LENGTHS
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
+from flexnet.structs import held
 
 __all__ = ["FairLinks", "LinkLoads"]
 
@@ -71,6 +72,7 @@ class FairLinks(LinkModel):
     watch: bool = False
     _room: Room = NO_ROOM
     _work: FairWork | None = None
+    _held: FairWork | None = None  # the same, for kernels
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def seconds(
@@ -122,7 +124,7 @@ class FairLinks(LinkModel):
         n_task, n_server = len(tasks.kind), network.n_server
         work = self._reserve(Room(n_task, n_group, n_flow, n_class, n_place, n_link, n_server, n_path))
         protocol = self.protocol
-        seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, work)
+        seconds = simulate_fair(tasks, network, routes, protocol, self.window, self.tolerance, limit, self._held)
         check()
         return float(seconds), work
 
@@ -130,4 +132,5 @@ class FairLinks(LinkModel):
         if self._work is None or any(need > has for need, has in zip(needed, self._room, strict=True)):
             self._room = Room(*(max(need + need // 4, has) for need, has in zip(needed, self._room, strict=True)))
             self._work = make_work(self._room, self._group_class, watch=self.watch)
+            self._held = held(self._work)
         return self._work

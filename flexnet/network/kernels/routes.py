@@ -213,20 +213,36 @@ def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
 def coin_routes(count, last, link_id):  # type: ignore[no-untyped-def]
     """Routes that walk every server pair's difference coin by coin; arrays as in `coin_table` and `shortest`."""
     n = count.shape[0]
+    steps = np.zeros(n + 1, np.int64)
+    column = np.full(n, -1)
+    n_coin = 0
+    for difference in range(n):
+        steps[difference + 1] = steps[difference] + count[difference]
+        if count[difference] == 1:
+            column[difference] = n_coin
+            n_coin += 1
+    link = np.empty((n, n_coin), np.int32)
+    for coin in np.flatnonzero(column >= 0):
+        for node in range(n):
+            link[node, column[coin]] = link_id[node, (node + coin) % n]
+    passed = np.empty(steps[n], np.int64)  # how far from the source the way to a difference comes by
+    paid = np.empty(steps[n], np.int64)  # the column of the coin it goes on with
+    for difference in range(n):
+        offset = 0
+        for step in range(steps[difference], steps[difference + 1]):
+            coin = last[(difference - offset) % n]
+            passed[step] = offset
+            paid[step] = column[coin]
+            offset = (offset + coin) % n
     route_ptr = np.zeros(n * n + 1, np.int32)
-    total = 0
-    for source in range(n):
-        for target in range(n):
-            total += count[(target - source) % n]
-            route_ptr[source * n + target + 1] = total
-    route = np.empty(total, np.int32)
+    route = np.empty(steps[n] * n, np.int32)
     at = 0
     for source in range(n):
         for target in range(n):
-            node = source
-            while node != target:
-                other = (node + last[(target - node) % n]) % n
-                route[at] = link_id[node, other]
+            difference = target - source if target >= source else target - source + n
+            for step in range(steps[difference], steps[difference + 1]):
+                node = source + passed[step]
+                route[at] = link[node if node < n else node - n, paid[step]]
                 at += 1
-                node = other
+            route_ptr[source * n + target + 1] = at
     return route_ptr, route

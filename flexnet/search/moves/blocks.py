@@ -286,7 +286,7 @@ def home(strategy: Strategy, op: int) -> Ints:
 
 def copy_of(strategy: Strategy) -> Strategy:
     """The strategy with arrays of its own."""
-    return Strategy(*(array.copy() for array in strategy))
+    return Strategy(strategy.choice.copy(), strategy.devices.copy(), strategy.after.copy())
 
 
 def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:

@@ -75,6 +75,8 @@ class Running(NamedTuple):
         Scratch: those without a rate.
     narrowest : float64 (n_running,)
         Scratch: smallest share on the links of each.
+    gone, n_gone : int64 (n_running,), (1,)
+        Coflows that have ended since rates were solved: their share of links is handed out then.
     """
 
     n: Ints
@@ -85,6 +87,8 @@ class Running(NamedTuple):
     item: Ints
     open: Ints
     narrowest: Floats
+    gone: Ints
+    n_gone: Ints
 
 
 @struct
@@ -94,7 +98,7 @@ class BundleLinks(NamedTuple):
     Parameters
     ----------
     bytes : what all flows put on every link
-    users : weight of what is on it
+    users : weight of what is on it, and of what was when rates were solved last
     unfrozen, left, share, least : as in `flexnet.simulate.kernels.fair_state.Links`
     seen, touched : the bundle that was laid out over a link last, and links of that one
     """

@@ -16,6 +16,9 @@ __all__ = ["simulate_bundles", "tell_transfers"]
 # Events; the number of one is this times the number of tasks plus the task.
 TASK_ENDS, RING_ENDS, RINGS_START, BUNDLE_ARRIVES = 0, 1, 2, 3
 
+# Of so many solutions of the rates one sums up anew what is on every link, and tells a bound.
+ANEW = 4
+
 # Bounds are sums in another order than those of a simulation, whose parts have 32 bits.
 ROUNDING = 1e-6
 
@@ -58,6 +61,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
         return bound, n_place
     heap.n[0] = 0
     running.n[0] = 0
+    running.n_gone[0] = 0
     links.users[:] = 0.0
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
     for task in range(n_task):
@@ -66,6 +70,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
     now = 0.0
     finish = 0.0
     solved = -np.inf  # when rates were solved last
+    n_solved = 0
     dirty = False  # whether coflows have come or gone since
     next_end = np.inf  # when the next one ends
     while work.stop[0] == 0:
@@ -103,7 +108,9 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
                 next_end = _retire(heap, running, now)
                 dirty = True
             if now >= solved + window:
-                bound = max(bound, divide_links(network.bandwidth, tolerance, coflows, running, links, now))
+                anew = n_solved % ANEW == 0
+                bound = max(bound, divide_links(network.bandwidth, tolerance, coflows, running, links, now, anew))
+                n_solved += 1
                 if bound > enough:
                     return bound, n_place
                 solved = now
@@ -229,6 +236,8 @@ def _retire(heap, running, now):  # type: ignore[no-untyped-def]
     for k in range(np.uint32(running.n[0])):
         if running.finish[k] <= now * (1.0 + SAME_TIME):
             push(heap, now + running.delay[k], running.item[k])
+            running.gone[np.uint32(running.n_gone[0])] = running.coflow[k]
+            running.n_gone[0] += 1
             continue
         next_end = min(next_end, running.finish[k])
         running.coflow[kept] = running.coflow[k]

@@ -116,33 +116,33 @@ def least_seconds(tasks, network, protocol, work):  # type: ignore[no-untyped-de
 
 
 @called
-def divide_links(bandwidth, tolerance, coflows, running, links, now):  # type: ignore[no-untyped-def]
+def divide_links(bandwidth, tolerance, coflows, running, links, now, anew):  # type: ignore[no-untyped-def]
     """Rates of all coflows from ``now`` on: max-min fair, but for the last few (`MOST_ROUNDS`).
 
-    As `flexnet.simulate.kernels.maxmin.fill_at_once`, of flows that have parts.
+    As `flexnet.simulate.kernels.maxmin.fill_at_once`, of flows that have parts.  With ``anew`` what is on every link is
+    summed up once more, which rounds otherwise, and the bound is told.
 
     Returns
     -------
     float
-        When the last link at least is done with what it has to carry and what coflows will put on it.
+        When the last link at least is done with what it has to carry and what coflows will put on it; ``now`` without
+        ``anew``.
     """
     n_link = bandwidth.shape[0]
+    done = now
+    if anew:
+        done = max(done, _sum_up(bandwidth, coflows, running, links, now))
+    else:
+        for k in range(running.n_gone[0]):
+            c = np.uint32(running.gone[k])
+            for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
+                links.users[np.uint32(coflows.link[i])] -= coflows.weight[c] * coflows.part[i]
+    running.n_gone[0] = 0
     for one in range(n_link):
-        links.users[one] = 0.0
         links.left[one] = bandwidth[one]
-        links.share[one] = links.bytes[one]
+        links.unfrozen[one] = links.users[one]
     for k in range(running.n[0]):
         running.open[k] = k
-        c = np.uint32(running.coflow[k])
-        size = max(running.finish[k] - now, 0.0) * running.rate[k]
-        for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
-            link = np.uint32(coflows.link[i])
-            links.users[link] += coflows.weight[c] * coflows.part[i]
-            links.share[link] += size * coflows.part[i]
-    done = now
-    for one in range(n_link):
-        links.unfrozen[one] = links.users[one]
-        done = max(done, now + links.share[one] / bandwidth[one])
     n_open = running.n[0]
     rounds = 0
     while n_open > 0:
@@ -155,14 +155,49 @@ def divide_links(bandwidth, tolerance, coflows, running, links, now):  # type: i
             which = np.uint32(running.open[o])
             c = np.uint32(running.coflow[which])
             begin, end = np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])
-            narrowest = np.inf
-            for i in range(begin, end):
-                narrowest = min(narrowest, links.share[np.uint32(coflows.link[i])])
+            narrowest = _least(links.share, coflows.link, begin, end)
             running.narrowest[which] = narrowest
             for i in range(begin, end):
                 link = np.uint32(coflows.link[i])
                 links.least[link] = min(links.least[link], narrowest)
         n_open = _freeze(coflows, running, links, n_open, np.inf if rounds == MOST_ROUNDS else tolerance, now)
+    return done
+
+
+@inlined
+def _least(share, link, begin, end):  # type: ignore[no-untyped-def]
+    """The least share of some links; of four at a time, none of which waits for another."""
+    a, b, c, d = np.inf, np.inf, np.inf, np.inf
+    i = begin
+    while i + np.uint32(3) < end:
+        a = min(a, share[np.uint32(link[i])])
+        b = min(b, share[np.uint32(link[i + np.uint32(1)])])
+        c = min(c, share[np.uint32(link[i + np.uint32(2)])])
+        d = min(d, share[np.uint32(link[i + np.uint32(3)])])
+        i = np.uint32(i + np.uint32(4))
+    while i < end:
+        a = min(a, share[np.uint32(link[i])])
+        i = np.uint32(i + np.uint32(1))
+    return min(min(a, b), min(c, d))
+
+
+@called
+def _sum_up(bandwidth, coflows, running, links, now):  # type: ignore[no-untyped-def]
+    """What all coflows weigh on every link; when the last link is done with what it has to carry."""
+    n_link = bandwidth.shape[0]
+    for one in range(n_link):
+        links.users[one] = 0.0
+        links.share[one] = links.bytes[one]
+    for k in range(running.n[0]):
+        c = np.uint32(running.coflow[k])
+        size = max(running.finish[k] - now, 0.0) * running.rate[k]
+        for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
+            link = np.uint32(coflows.link[i])
+            links.users[link] += coflows.weight[c] * coflows.part[i]
+            links.share[link] += size * coflows.part[i]
+    done = now
+    for one in range(n_link):
+        done = max(done, now + links.share[one] / bandwidth[one])
     return done
 
 
