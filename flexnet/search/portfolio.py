@@ -46,9 +46,9 @@ __all__ = ["Portfolio", "first_slot"]
 
 RECUT_SLOTS = 2  # first slots: as many proposals are recuts before a round of fits, at most
 MOST_HELD = 12  # starts that are priced with reductions that wait, too
-FIRST_SLOT = 300  # proposals of the first slot of the first round, where plans are not so large that each takes long
+FIRST_SLOT = 100  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
-MANY_HOPS = 20_000  # of all transfers of a plan: with more the first slot is shorter
+MANY_HOPS = 60_000  # of all transfers of a plan: with more the first slot is shorter
 WORTH_A_FIT = 1.5  # a recut may take so many times the best plan, on networks built for it
 WALL = 1.05  # a recut that takes so many times as long on the best plan's network needs another one
 HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
@@ -190,8 +190,8 @@ class Portfolio:
     def _before_fits(self, rng: np.random.Generator, state: State, schedule: Schedule) -> Schedule:
         """Other cuts of the best plan's heavy operators join the starts that are fitted; on to dives if there are none.
 
-        Such cuts need other networks, and so do reductions that wait or no longer do; where these stay, the first round
-        of fits is about what reductions wait for.
+        Such cuts need other networks, and so do reductions that wait or no longer do; where these stay, the first rounds
+        of fits are about what reductions wait for.
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
             space, best = self.moves.space, state.best.strategy
@@ -210,9 +210,7 @@ class Portfolio:
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
         best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
-        tried, plan = True, best
-        if recut or self.slot < FIRST_SLOT:  # of large plans a network for a hopeless one may take seconds
-            tried = self.trials.can_win(strategy, best.seconds if recut else limit)
+        tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
         if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
         exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds

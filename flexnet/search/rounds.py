@@ -3,15 +3,18 @@
 A round of elimination anneals from the best plan and three others of the pool, each for a while; the better two of the
 four for twice as long, colder; and the best for twelve times as long, down to a temperature that is as good as
 descent.  Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that
-says little: the best strategy may look a third slower than others whose networks happen to suit them.  The first such
-round fits starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside them,
-cut in another way, or with other reductions that wait, on a network built for it.  On the best plan's network such a
+says little: the best strategy may look a third slower than others whose networks happen to suit them.  The first few
+such rounds fit starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside
+them, cut in another way, or with other reductions that wait, on a network built for it.  On the best plan's network such a
 cut may take twice as long, and neither it nor the network would be changed first.  Each such round ends with the best
 plans of the pool, from a temperature at which they lose the networks they have: of VGG on 16 servers a plan may take
 147 ms on a network of which all small changes are worse by more than 1 %, and 125 on another.  From then on rounds
 take turns.  What is ahead after a while is not always what ends up ahead, and what begins with the best plan stays near
 it: so after eliminations come fits and dives by turns, dives each from a start and all the way down, which take nothing
 from each other's plans.  What comes out joins the pool.
+
+Slots are short at first and twice as long every time that rounds have taken their turns: the best plan may descend from
+a start that comes late, or from one that takes longer, and a search that ends soon is to have met the former.
 """
 
 from dataclasses import replace
@@ -23,6 +26,7 @@ from flexnet.search.state import Schedule
 
 __all__ = [
     "GAIN",
+    "LAST_FIT",
     "MOST_ROUNDS",
     "POOL",
     "after_slot",
@@ -40,6 +44,7 @@ __all__ = [
 
 TURN = 4  # rounds: elimination, fits, elimination, dives
 FIT, DIVE = 1, 3  # which of these they are
+LAST_FIT = FIT + 2 * TURN  # the last round that fits starts
 STAGES = ((4, 1, 0.04, 0.01), (2, 2, 0.02, 0.003), (1, 12, 0.02, 0.0003))  # slots, length, temperature from, to
 FITS = ((12, 2, 0.01, 0.0003),)  # the same, of rounds of fits; recuts and refits have slots beside these
 REFITS, REFIT = 3, 0.08  # plans of the pool that are fitted once more, and from which temperature
@@ -113,8 +118,8 @@ def with_entrants(rng: np.random.Generator, schedule: Schedule) -> Schedule:
 
 
 def fits(schedule: Schedule) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
-    """What a round of fits is about: the starts, if it is the first one, and the fastest recuts."""
-    starts = tuple(start for start in schedule.starts if schedule.round == FIT and start.origin != RECUT)
+    """What a round of fits is about: the starts, if it is one of the first, and the fastest recuts."""
+    starts = tuple(start for start in schedule.starts if schedule.round <= LAST_FIT and start.origin != RECUT)
     return starts, tuple(start for start in schedule.starts if start.origin == RECUT)
 
 
