@@ -60,7 +60,10 @@ class Bounding:
         """
         while not self._done and self._process.is_alive() and not self._receiver.poll(LOOK_S):
             check()
-        return self.poll()
+        bound = self.poll()
+        if bound is None:
+            check()  # it may have ended because nobody waits
+        return bound
 
     def stop(self) -> None:
         """End the process if it is still at it."""

@@ -190,8 +190,8 @@ class Portfolio:
     def _before_fits(self, rng: np.random.Generator, state: State, schedule: Schedule) -> Schedule:
         """Other cuts of the best plan's heavy operators join the starts that are fitted; on to dives if there are none.
 
-        Such cuts need other networks, and so do reductions that wait or no longer do; where these stay, the first rounds
-        of fits are about what reductions wait for.
+        Such cuts need other networks, and so do reductions that wait or no longer do; where these stay, the first
+        rounds of fits are about what reductions wait for.
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
             space, best = self.moves.space, state.best.strategy

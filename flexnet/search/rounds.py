@@ -5,10 +5,10 @@ four for twice as long, colder; and the best for twelve times as long, down to a
 descent.  Then a round of fits: only networks change, and what reductions wait for.  How fast a start is before that
 says little: the best strategy may look a third slower than others whose networks happen to suit them.  The first few
 such rounds fit starts of all kinds, and every one recuts: the best plan with its heaviest operators, or those beside
-them, cut in another way, or with other reductions that wait, on a network built for it.  On the best plan's network such a
-cut may take twice as long, and neither it nor the network would be changed first.  Each such round ends with the best
-plans of the pool, from a temperature at which they lose the networks they have: of VGG on 16 servers a plan may take
-147 ms on a network of which all small changes are worse by more than 1 %, and 125 on another.  From then on rounds
+them, cut in another way, or with other reductions that wait, on a network built for it.  On the best plan's network
+such a cut may take twice as long, and neither it nor the network would be changed first.  Each such round ends with the
+best plans of the pool, from a temperature at which they lose the networks they have: of VGG on 16 servers a plan may
+take 147 ms on a network of which all small changes are worse by more than 1 %, and 125 on another.  From then on rounds
 take turns.  What is ahead after a while is not always what ends up ahead, and what begins with the best plan stays near
 it: so after eliminations come fits and dives by turns, dives each from a start and all the way down, which take nothing
 from each other's plans.  What comes out joins the pool.

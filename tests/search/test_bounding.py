@@ -1,6 +1,8 @@
 """Bounds that are proven beside a search."""
 
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -40,13 +42,36 @@ def test_what_is_waited_for_is_what_would_be_proven_here() -> None:
         beside.stop()
 
 
+@pytest.fixture
+def _going_on() -> Iterator[None]:
+    """Other tests go on, whatever becomes of one that gives up."""
+    yield
+    with undisturbed():
+        pass
+
+
+@pytest.mark.usefixtures("_going_on")
 def test_nobody_waits_for_what_is_given_up() -> None:
-    beside = Bounding(ready("resnet", 16))
+    beside, later = Bounding(ready("resnet", 16)), threading.Timer(0.3, give_up)
     try:
-        threading.Timer(0.3, give_up).start()
+        later.start()
         with pytest.raises(GivenUp):
             beside.wait()
         with undisturbed():
             assert beside.poll() is None
+    finally:
+        later.join()
+        beside.stop()
+
+
+@pytest.mark.usefixtures("_going_on")
+def test_a_process_that_gave_up_first_proved_nothing() -> None:
+    beside = Bounding(ready("resnet", 16))
+    try:
+        give_up()
+        while beside._process.is_alive():
+            time.sleep(0.01)
+        with pytest.raises(GivenUp):
+            beside.wait()
     finally:
         beside.stop()
