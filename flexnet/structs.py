@@ -198,7 +198,8 @@ def _unbox(of: Struct, named_tuple: Any, c: Any) -> NativeValue:
     pointer = cgutils.alloca_once_value(builder, words)
     failed = cgutils.alloca_once_value(builder, cgutils.false_bit)
     n = c.pyapi.tuple_size(named_tuple)
-    with builder.if_else(builder.icmp_signed("==", n, ir.Constant(n.type, 1))) as (is_held, is_not):
+    alone = builder.icmp_signed("==", n, ir.Constant(n.type, 1))
+    with builder.if_else(alone if len(of.members) > 1 else cgutils.false_bit) as (is_held, is_not):
         with is_held:
             address = c.pyapi.long_as_ulonglong(c.pyapi.tuple_getitem(named_tuple, 0))
             builder.store(builder.inttoptr(address, POINTER), pointer)

@@ -106,6 +106,16 @@ class Lone(NamedTuple):
     column: np.ndarray
 
 
+@kernel
+def first(lone):
+    """The first of the only column."""
+    return lone.column[0]
+
+
+def test_a_struct_may_have_one_member():
+    assert first(Lone(np.array([3.5, 1.0]))) == 3.5
+
+
 @pytest.mark.compiled
 def test_what_is_held_is_no_type_of_its_own_and_for_this_process_alone():
     kept = held(make())
