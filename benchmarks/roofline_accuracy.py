@@ -102,7 +102,7 @@ def summary(rows: Sequence[Row]) -> str:
     within = sum(1 / 1.5 <= ratio <= 1.5 for ratio in ratios) / len(ratios)
     return (
         f"{len(ratios)} | {100 * error:.1f} % | {100 * within:.1f} % | "
-        f"{median(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f}"
+        f"{median(ratios):.2f} | {min(ratios):.{2 if min(ratios) >= 0.01 else 4}f} | {max(ratios):.2f}"
     )
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/roofline_fit.py --data DIR [--steps N]
 
-DIR holds the published measurement files.  Prints the values that `flexnet.cost.roofline.Efficiency` has, rounded, and
-how far the estimates are off on the files they were fitted to and on those that were kept apart.
+DIR holds the published measurement files.  Prints the values that `flexnet.cost.roofline.Efficiency` has, rounded, but
+for those of products on tensor cores, of which these files have none, and how far the estimates are off on the files
+they were fitted to and on those that were kept apart.
 """
 
 import argparse

@@ -47,12 +47,21 @@ def struct(cls: C) -> C:
     Members are arrays, numbers, truth values, or such structs.  Kernels can read them by name, not make them.
     """
     named = typeof_impl.dispatch(tuple)
-    typeof_impl.register(cls)(lambda value, context: _by_reference(named(value, context)))
+
+    @typeof_impl.register(cls)
+    def _(value: tuple[Any, ...], context: object) -> types.Type:
+        if any(isinstance(member, _Held) for member in value):
+            raise TypeError(f"{cls.__name__} has a member that is held; only what a kernel is given may be")
+        return _by_reference(named(value, context))
+
     return cls
 
 
 class _Held(NamedTuple):
     address: int
+
+    def __reduce__(self) -> Any:
+        raise TypeError("what is held is for this process alone: neither to be copied nor to be sent")
 
 
 def held(value: V) -> V:
@@ -72,7 +81,7 @@ def held(value: V) -> V:
         made = type(f"Held {of}", (_Held,), {})  # Numba tells named tuples by the names of their classes
         typeof_impl.register(made)(lambda value, context: of)
         _HELD[of] = made
-    words = np.zeros(of.n_word, np.uint64)
+    words = np.zeros(of.n_word, np.int64)
     _write_down(of, value, words, 0)
     kept: Any = _HELD[of](int(words.ctypes.data))
     kept.words, kept.value = words, value  # for as long as it is there
@@ -82,7 +91,7 @@ def held(value: V) -> V:
 _HELD: "dict[Struct, type]" = {}
 
 
-def _write_down(of: "Struct", value: tuple[Any, ...], words: npt.NDArray[np.uint64], first: int) -> None:
+def _write_down(of: "Struct", value: tuple[Any, ...], words: npt.NDArray[np.int64], first: int) -> None:
     """What `_unbox` writes, from Python."""
     for (name, member), one in zip(of.members.items(), value, strict=True):
         place = first + of.place[name]

@@ -1,5 +1,6 @@
 """Structs that kernels take by reference."""
 
+import copy
 import pickle
 from typing import NamedTuple
 
@@ -85,7 +86,8 @@ def test_what_overlaps_is_read_again():
 def test_what_is_held_is_taken_as_what_it_was_made_of():
     table = np.zeros(3, np.dtype([("a", np.int64), ("b", np.int64)], align=True))
     outer, other = make(table["b"]), Outer(-3, 0.75, False, make().inner, np.array([1, 2, 3]))
-    for one in (outer, other, make(np.array([0.0, 0.5, 0.25]))):
+    backwards = make(np.array([10, 20, 30])[::-1])
+    for one in (outer, other, make(np.array([0.0, 0.5, 0.25])), backwards):
         kept = held(one)
         assert read(kept) == read(one) == read(kept)
     assert read(held(outer)) != read(held(other))
@@ -99,6 +101,12 @@ def test_what_is_held_keeps_the_arrays_there():
     others = [np.zeros(3, np.int64) for _ in range(100)]  # which would take their place
     assert read(kept) == read(make(np.full(3, 5)))
     assert not any(other.any() for other in others)
+
+
+@struct
+class InnerStruct(NamedTuple):
+    grid: np.ndarray
+    flags: np.ndarray
 
 
 @struct
@@ -123,8 +131,11 @@ def test_what_is_held_is_no_type_of_its_own_and_for_this_process_alone():
     before = len(fullest.overloads)
     assert fullest(kept) == fullest(make())
     assert len(fullest.overloads) <= before + 1
-    with pytest.raises((pickle.PicklingError, AttributeError)):
-        pickle.dumps(kept)
+    for elsewhere in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="what is held is for this process alone"):
+            elsewhere(kept)
+    with pytest.raises(TypeError, match="Outer has a member that is held"):
+        read(make()._replace(inner=held(InnerStruct(np.zeros((2, 3)), np.zeros(2, np.bool_)))))
     with pytest.raises(TypeError, match="Lone has one member and cannot be held"):
         held(Lone(np.zeros(1)))
 

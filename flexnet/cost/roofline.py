@@ -23,7 +23,7 @@ class Efficiency:
 
     The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
     ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising; ``product`` and
-    ``ragged`` to GPT-2's of an H100 (``measurements/h100-bf16``).
+    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100 (``measurements/h100-bf16``).
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class Efficiency:
         Share of peak on tensor cores, for products of matrices in an arithmetic that they take. Such kernels read and
         write while they compute: the longer of the two counts, not their sum.
     ragged : float
-        Share of that where rows of an input or output are not a multiple of 16 bytes, as of a vocabulary of 50,257.
+        Share of that for linear layers whose rows, of input or output, are not a multiple of 16 bytes, as of a
+        vocabulary of 50,257.
     memory : float
         Share of peak bandwidth a streaming kernel reaches.
     irregular : float

@@ -33,9 +33,6 @@ Configs = Sequence[Config] | Mapping[str, Config]
 """A config for every operator: in model order, or by operator name."""
 
 
-_LARGE = 2**16  # bytes: of less, a copy takes a tenth of the time in which NumPy compares two arrays
-
-
 def make_strategy(problem: Problem, configs: Configs) -> Strategy:
     """Arrays of one config per operator.
 

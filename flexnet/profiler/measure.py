@@ -22,9 +22,10 @@ from flexnet.units import s_to_ms
 
 __all__ = ["Job", "Step", "how_well_known", "measure_all", "table_from", "throttled"]
 
-# What a config takes beside its passes; only for the time left. Of a convolution cuDNN tries algorithms, slow ones too.
+# What a config takes beside its passes; only for the time left.
 _SETUP_S = 0.03
-_TRIED = 150
+# Passes in whose time cuDNN has tried its algorithms for a convolution, slow ones too; on an H100 100 to 200.
+_TRIAL_PASSES = 150
 _FEWEST_ROWS = 1024
 
 
@@ -101,7 +102,7 @@ def measure_all(
         check_runs(shape.op)
     configs = job.configs
     parts = [part_of(shape.op, degrees, job.big_gpu) for shape, degrees in configs]
-    weights = [_expected_seconds(part, job.cap) for part in parts]
+    weights = [_expected_seconds(part, job.cap, device) for part in parts]
     places = [(shape.name, degrees) for shape, degrees in configs]
     todo = sum(weight for weight, place in zip(weights, places, strict=True) if place not in journal.found)
     done = 0.0
@@ -238,7 +239,7 @@ def _table_rows(part: Operator, free: int, device: Device) -> int:
     return rows
 
 
-def _expected_seconds(part: Operator, cap: float) -> float:
+def _expected_seconds(part: Operator, cap: float, device: Device) -> float:
     passes = part_seconds(part, 1, GPUS["a100"])
-    tried = _TRIED * sum(passes) if part.kind == OpType.CONV2D else 0.0
+    tried = _TRIAL_PASSES * sum(passes) if part.kind == OpType.CONV2D and device.name == "cuda" else 0.0
     return _SETUP_S + tried + sum(max(min(cap, 30 * seconds), 6 * seconds) for seconds in passes)

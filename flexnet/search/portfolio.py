@@ -1,6 +1,6 @@
 """A portfolio of starts, annealed in rounds: `Portfolio.init` and `Portfolio.step`, both pure.
 
-First starts are priced, each on networks built for it (of large plans only those that might win), and the best of them
+First starts are priced, each on networks built for it (only those that might win, by a bound), and the best of them
 once more with reductions that wait for what is sent between groups of servers.  Then come rounds of annealing
 (`flexnet.search.rounds`), and before some of them more starts: the best plan with heavy operators cut in another way
 (`flexnet.search.moves.heavy`), or with reductions that no longer wait, or all do.  A proposal is a move, a change of

@@ -13,8 +13,9 @@ take turns.  What is ahead after a while is not always what ends up ahead, and w
 it: so after eliminations come fits and dives by turns, dives each from a start and all the way down, which take nothing
 from each other's plans.  What comes out joins the pool.
 
-Slots are short at first and twice as long every time that rounds have taken their turns: the best plan may descend from
-a start that comes late, or from one that takes longer, and a search that ends soon is to have met the former.
+Slots are short at first and twice as long every time that rounds have taken their turns, of dives every second time,
+five times at most: the best plan may descend from a start that comes late, or from one that takes longer, and a search
+that ends soon is to have met the former.
 """
 
 from dataclasses import replace

@@ -211,7 +211,10 @@ def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def coin_routes(count, last, link_id):  # type: ignore[no-untyped-def]
-    """Routes that walk every server pair's difference coin by coin; arrays as in `coin_table` and `shortest`."""
+    """Routes that walk every server pair's difference coin by coin; arrays as in `coin_table` and `shortest`.
+
+    Every difference can be paid: no ``count`` is negative.
+    """
     n = count.shape[0]
     steps = np.zeros(n + 1, np.int64)
     column = np.full(n, -1)
