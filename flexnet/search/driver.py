@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexnet.interrupts import GivenUp
+from flexnet.interrupts import GivenUp, check
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, after_lead
 from flexnet.search.portfolio import Portfolio
@@ -120,6 +120,7 @@ def drive(
         before, best = state.current.seconds, state.best
         drawn = rng.bit_generator.state
         try:
+            check()  # of a proposal that nothing is simulated for nobody else asks
             state, info = search.step(rng, state)
         except GivenUp:
             rng.bit_generator.state = drawn  # as if the proposal had not begun
