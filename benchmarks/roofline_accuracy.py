@@ -8,7 +8,7 @@ against measured times on logarithmic axes (``pip install matplotlib``).
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,6 +18,7 @@ from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.parts import part_of
 from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
 from flexnet.cost.shape_names import shape_name
+from flexnet.cost.table import Entry
 from flexnet.model.graph import Operator
 from flexnet.model.operators import type_name
 from flexnet.model.precision import PRECISIONS
@@ -62,17 +63,13 @@ def compare(data: Path, efficiency: Efficiency = EFFICIENCY) -> list[Row]:
     rows = []
     for name in (*FITTED, *CHECKED):
         published = published_measurements()[name]
-        first: dict[str, Operator] = {}
-        for op in published.build().operators:
-            first.setdefault(op.key, op)
+        first = {op.key: op for op in reversed(published.build().operators)}
         run = 0.0
         for key, entries in read_measurement(data / f"{name}.json").entries.items():
-            for entry in entries:
-                part = part_of(first[key], entry.degrees, published.big_gpu)
-                ours = part_seconds(part, 1, GPUS["a100"], efficiency)
-                for back, theirs in enumerate((entry.forward, entry.backward)):
-                    rows.append(Row(name, key, entry.degrees, back, part, theirs, ours[back], run < COLD_S))
-                    run += PASSES * theirs
+            for part, entry, back, theirs in _timed(first[key], entries, published.big_gpu):
+                ours = part_seconds(part, 1, GPUS["a100"], efficiency)[back]
+                rows.append(Row(name, key, entry.degrees, back, part, theirs, ours, run < COLD_S))
+                run += PASSES * theirs
     return rows
 
 
@@ -81,18 +78,23 @@ def compare_own(path: Path) -> list[Row]:
     table = read_measurement(path)
     made = table.provenance
     gpu = next(gpu for name, gpu in GPUS.items() if name in str(made["gpu"]).lower())
-    first: dict[str, Operator] = {}
-    for op in MODELS[str(made["model"])].build(made["model_flags"], table.batch_size).operators:
-        first.setdefault(shape_name(op), op)
+    graph = MODELS[str(made["model"])].build(made["model_flags"], table.batch_size)
+    first = {shape_name(op): op for op in reversed(graph.operators)}
     rows = []
     for name, entries in table.shapes.items():
-        for entry in entries:
-            part = part_of(first[name], entry.degrees, int(made["big_gpu"]))
-            ours = part_seconds(part, 1, gpu, precision=PRECISIONS[str(made["dtype"])])
-            for back, theirs in enumerate((entry.forward, entry.backward)):
-                if theirs:  # a cache has no backward pass
-                    rows.append(Row(path.stem, name, entry.degrees, back, part, theirs, ours[back], False))
+        for part, entry, back, theirs in _timed(first[name], entries, int(made["big_gpu"])):
+            if theirs:  # a cache has no backward pass
+                ours = part_seconds(part, 1, gpu, precision=PRECISIONS[str(made["dtype"])])[back]
+                rows.append(Row(path.stem, name, entry.degrees, back, part, theirs, ours, False))
     return rows
+
+
+def _timed(op: Operator, entries: Sequence[Entry], big_gpu: int) -> Iterator[tuple[Operator, Entry, int, float]]:
+    """What one GPU has of an operator in every config, whether the pass is the backward one, and what it took."""
+    for entry in entries:
+        part = part_of(op, entry.degrees, big_gpu)
+        yield part, entry, 0, entry.forward
+        yield part, entry, 1, entry.backward
 
 
 def summary(rows: Sequence[Row]) -> str:

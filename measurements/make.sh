@@ -69,7 +69,7 @@ if [ "$device" = cpu ]; then
     exit $failed
 fi
 
-gpus=4
+gpus=4  # of a server, which act as one
 if [ "$device" = bf16 ]; then  # which these models compute in by default
     make gpt16 gpt 512 16
     make bert16 bert 2048 16
@@ -81,7 +81,6 @@ if [ "$device" = bf16 ]; then  # which these models compute in by default
 fi
 
 # Batches, servers and flags are those of the published measurements; where there is none, 64 to 256 samples a GPU.
-# Four GPUs act as one in each server.
 dlrm=(--embedding-bag-size 100 --arch-sparse-feature-size)
 make moe16 moe 5120 16
 make moe128 moe 40960 128

@@ -46,17 +46,19 @@ class Builder:
 
     problem: Problem
     _work: Workspace = field(init=False)
-    _held: tuple[ProblemArrays, Workspace] = field(init=False)  # the problem and the memory, for kernels
+    _held_problem: ProblemArrays = field(init=False)  # for kernels, as the next
+    _held_work: Workspace = field(init=False)
     _strategy: Strategy | None = None
     _arrays: TaskArrays | None = None
 
     def __post_init__(self) -> None:
         arrays = self.problem.arrays
+        self._held_problem = held(arrays)
         n_pair = arrays.n_server**2 if arrays.in_turn else 0
         self._reserve(_workspace(len(arrays.rank), n_pair, 1024, 4096, 64, 1024))
 
     def _reserve(self, work: Workspace) -> None:
-        self._work, self._held = work, (held(self.problem.arrays), held(work))
+        self._work, self._held_work = work, held(work)
 
     def arrays(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of ``strategy``: views that are valid until the next call.
@@ -70,11 +72,11 @@ class Builder:
 
     def _build(self, strategy: Strategy) -> TaskArrays:
         while True:
-            work, (problem, room) = self._work, self._held
-            sizes = build_tasks(problem, strategy, room)
+            sizes = build_tasks(self._held_problem, strategy, self._held_work)
             n_task, n_record, n_group, n_member = sizes
-            has_room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
-            if all(size <= has for size, has in zip(sizes, has_room, strict=True)):
+            work = self._work
+            room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
+            if all(size <= has for size, has in zip(sizes, room, strict=True)):
                 return TaskArrays(
                     work.kind[:n_task],
                     work.place[:n_task],
@@ -87,7 +89,7 @@ class Builder:
                     work.group_ptr[: n_group + 1],
                     work.group[:n_member],
                 )
-            grown = [max(has, size + size // 4) for size, has in zip(sizes, has_room, strict=True)]
+            grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
             self._reserve(_workspace(len(work.first), len(work.latest), *grown))
 
 
