@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from flexnet.interrupts import GivenUp
 from flexnet.network.family import TopologyFamily
-from flexnet.network.kernels.routes import hops_to_servers
+from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.problem import Problem
@@ -175,7 +175,7 @@ def _routed_hops(network: Network) -> npt.NDArray[np.int64]:
 def _shortest_hops(topology: Topology) -> npt.NDArray[np.int64]:
     n = topology.n_server
     ptr, _, link_to = adjacency(topology.links)
-    return _of_pairs(hops_to_servers(ptr, link_to, n)[:, :n].astype(np.int64))
+    return _of_pairs(hops_to(ptr, link_to, np.arange(n))[:, :n].astype(np.int64))
 
 
 def _of_pairs(hops: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.kernels import some_routes as kernels
+from flexnet.network.kernels.held_routes import replaced
+from flexnet.network.kernels.hops import hops_to
 
 __all__ = ["MOST_ROUTED", "are_implied", "no_routes", "with_pairs"]
 
@@ -22,6 +24,9 @@ MOST_ROUTED = 1000
 """Servers of a network that holds all its routes; of one with switches, whose routes are short, any number."""
 
 MOST_HOPS = 2**31 - 1
+
+MOST_SHORT = 2**16
+"""Servers whose numbers fit 16 bits, which are sorted in a tenth of the time."""
 
 
 def are_implied(n_server: int, n_switch: int) -> bool:
@@ -72,13 +77,25 @@ def with_pairs(
         path_ptr, path = kernels.of_differences(ptr, link_to)
         found = kernels.translate(ptr, link_to, path_ptr, path, missing)
     else:
-        found = kernels.of_pairs(ptr, link_to, missing, np.argsort(missing % n_server, kind="stable"))
+        found = _of_pairs(ptr, link_to, missing)
     begin, count, some = found
     total = len(route) + int(count.sum())
     if total > MOST_HOPS:
         raise FlexNetError(f"routes of {n_server} servers run over {total} links; at most {MOST_HOPS} can be held")
-    merged: tuple[Ints32, Ints32] = kernels.merge(route_ptr, route, missing, begin, count, some)
+    merged: tuple[Ints32, Ints32] = replaced(route_ptr, route, missing, begin, count, some)
     return merged
+
+
+def _of_pairs(ptr: Ints32, link_to: Ints32, pairs: Ints) -> tuple[Ints, Ints, Ints32]:
+    """Shortest routes of ordered pairs, as ``begin``, ``count``, ``route``."""
+    n_server = len(ptr) - 1
+    target = pairs % n_server
+    asked = np.zeros(n_server, np.bool_)
+    asked[target] = True
+    order = np.argsort(target.astype(np.uint16) if n_server <= MOST_SHORT else target, kind="stable")
+    hops = hops_to(ptr, link_to, np.flatnonzero(asked))
+    found: tuple[Ints, Ints, Ints32] = kernels.of_pairs(ptr, link_to, pairs, order, np.cumsum(asked) - 1, hops)
+    return found
 
 
 def _is_circulant(n_server: int, link_from: Ints32, link_to: Ints32) -> bool:

@@ -9,6 +9,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.coinchange import coin_table
 from flexnet.network.implied import are_implied, no_routes, with_pairs
 from flexnet.network.kernels import routes as kernels
+from flexnet.network.kernels.hops import hops_from, hops_to
 from flexnet.network.network import Routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.semantics import Semantics
@@ -69,7 +70,8 @@ def shortest_routes(topology: Topology, rng: np.random.Generator) -> Routes:
         Link ids; none for unreachable pairs, which `Topology.check` refuses.
     """
     ptr, _, link_to = adjacency(topology.links)
-    route_ptr, route = kernels.shortest(ptr, link_to, topology.n_server, int(rng.integers(1, 1 << 32)))
+    hops = hops_to(ptr, link_to, np.arange(topology.n_server))
+    route_ptr, route = kernels.shortest(ptr, link_to, hops, int(rng.integers(1, 1 << 32)))
     return route_ptr, route
 
 
@@ -131,7 +133,7 @@ def mean_hops(topology: Topology) -> float:
     """
     n = topology.n_server
     ptr, _, link_to = adjacency(topology.links)
-    return float(kernels.hops_to_servers(ptr, link_to, n)[:, :n].sum()) / max(n * (n - 1), 1)
+    return float(hops_to(ptr, link_to, np.arange(n))[:, :n].sum()) / max(n * (n - 1), 1)
 
 
 def circulant_coins(topology: Topology) -> tuple[int, ...]:
@@ -181,7 +183,7 @@ def all_shortest_paths(
             )
     ptr, _, link_to = adjacency(topology.links)
     left: npt.NDArray[np.int32] = np.empty(len(topology.links), np.int32)
-    kernels.hops_from(ptr, link_to, target, left, np.empty(len(left), np.int32))
+    hops_from(ptr, link_to, target, left, np.empty(len(left), np.int32))
     paths: list[tuple[tuple[int, ...], float]] = []
     stack: list[tuple[tuple[int, ...], float]] = [((source,), 1.0)] if left[source] >= 0 else []
     while stack and len(paths) < limit:

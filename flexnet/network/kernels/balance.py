@@ -17,7 +17,7 @@ def balance(ptr, neighbor, hops, bandwidth, volume, pairs, route_ptr, route, loa
     ptr : int32 (n_node + 1,)
     neighbor : int32 (n_link,)
         Neighbours in CSR.
-    hops : int32 (n_server, n_node)
+    hops : int16 (n_server, n_node)
         From every node to every server.
     bandwidth : float64 (n_link,)
         Bytes/s.

@@ -3,44 +3,14 @@
 import numpy as np
 from numba import njit
 
+from flexnet.network.kernels.hops import hops_from
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["coin_routes", "coin_table", "draw_shortest", "hops_from", "hops_to_servers", "shortest"]
+__all__ = ["coin_routes", "coin_table", "draw_shortest", "shortest"]
 
 
 @njit(cache=True)
-def hops_from(ptr, neighbor, source, hops, queue):  # type: ignore[no-untyped-def]
-    """Fill ``hops`` (n_node,) with distances from ``source``, -1 where unreachable; ``queue`` (n_node,) is scratch."""
-    hops[:] = -1
-    hops[source] = 0
-    queue[0] = source
-    head = 0
-    tail = 1
-    n_node = hops.shape[0]
-    while head < tail and tail < n_node:
-        node = queue[head]
-        head += 1
-        for link in range(ptr[node], ptr[node + 1]):
-            other = neighbor[link]
-            if hops[other] < 0:
-                hops[other] = hops[node] + 1
-                queue[tail] = other
-                tail += 1
-
-
-@njit(cache=True)
-def hops_to_servers(ptr, neighbor, n_server):  # type: ignore[no-untyped-def]
-    """Distances int32 (n_server, n_node) from every node to every server; links are symmetric."""
-    n_node = ptr.shape[0] - 1
-    hops = np.empty((n_server, n_node), np.int32)
-    queue = np.empty(n_node, np.int32)
-    for server in range(n_server):
-        hops_from(ptr, neighbor, server, hops[server], queue)
-    return hops
-
-
-@njit(cache=True)
-def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
+def shortest(ptr, neighbor, hops, seed):  # type: ignore[no-untyped-def]
     """One shortest route per ordered server pair, every next hop drawn uniformly from those that lead nearer.
 
     Parameters
@@ -48,6 +18,8 @@ def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
     ptr : int32 (n_node + 1,)
     neighbor : int32 (n_link,)
         Neighbours in CSR, ascending for every node.
+    hops : int16 (n_server, n_node)
+        From every node to every server; see `flexnet.network.kernels.hops.hops_to`.
     seed : int
         1..2**32-1.
 
@@ -57,8 +29,7 @@ def shortest(ptr, neighbor, n_server, seed):  # type: ignore[no-untyped-def]
     route : int32
         Link ids (positions in ``neighbor``); empty for unreachable pairs.
     """
-    hops = hops_to_servers(ptr, neighbor, n_server)
-    n_node = ptr.shape[0] - 1
+    n_server, n_node = hops.shape
     route_ptr = np.zeros(n_server * n_server + 1, np.int32)
     total = 0
     for source in range(n_server):

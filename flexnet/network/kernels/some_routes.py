@@ -5,7 +5,7 @@ from numba import njit
 
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["merge", "of_differences", "of_pairs", "translate"]
+__all__ = ["of_differences", "of_pairs", "translate"]
 
 WARM_UP = 4  # draws before the first that counts: the states of neighbouring numbers are much alike
 
@@ -111,7 +111,7 @@ def translate(ptr, neighbor, path_ptr, path, pairs):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
+def of_pairs(ptr, neighbor, pairs, order, target_of, hops):  # type: ignore[no-untyped-def]
     """One shortest route for each of some ordered pairs, next hops drawn uniformly from those that lead nearer.
 
     Parameters
@@ -121,7 +121,11 @@ def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
     pairs : int64 (n_some,)
         ``source * n_server + target``; what is drawn follows from this number alone.
     order : int64 (n_some,)
-        By target, so that servers are searched once for each.
+        By target, so that what leads nearer is listed once for each.
+    target_of : int64 (n_server,)
+        Where a target is among those that ``hops`` tells of.
+    hops : int16 (n_target, n_server)
+        From every server to every target, -1 where there is no way.
 
     Returns
     -------
@@ -129,28 +133,25 @@ def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
         As in `translate`; nothing for targets that cannot be reached.
     """
     n = np.uint32(ptr.shape[0] - 1)
-    hops = np.zeros(n, np.int32)
-    queue = np.zeros(n, np.uint32)
     nearer_ptr = np.zeros(n + 1, np.uint32)  # links of every server that lead nearer to the target, ascending
     nearer = np.zeros(neighbor.shape[0], np.uint32)
     begin = np.zeros(pairs.shape[0], np.int64)
     count = np.zeros(pairs.shape[0], np.int64)
-    route = np.empty(4 * pairs.shape[0] + n, np.int32)
     total = np.int64(0)
-    searched = np.int64(-1)
+    for i in range(pairs.shape[0]):
+        left = hops[target_of[pairs[i] % n], pairs[i] // n]
+        count[i] = max(left, 0)
+        total += count[i]
+    route = np.empty(total, np.int32)
+    total = np.int64(0)
+    listed = np.int64(-1)
     for i in order:
         node, target = np.uint32(pairs[np.uint32(i)] // n), np.uint32(pairs[np.uint32(i)] % n)
-        if target != searched:
-            searched = np.int64(target)
-            _search(ptr, neighbor, target, hops, queue)
-            _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer)
+        if target != listed:
+            listed = np.int64(target)
+            _list_nearer(ptr, neighbor, hops[target_of[target]], nearer_ptr, nearer)
         begin[np.uint32(i)] = total
-        left = max(hops[node], 0)
-        count[np.uint32(i)] = left
-        if total + left > route.shape[0]:
-            larger = np.empty(2 * route.shape[0], np.int32)
-            larger[:total] = route[:total]
-            route = larger
+        left = count[np.uint32(i)]
         state = pairs[np.uint32(i)] % 0xFFFFFFFF + 1
         if left > 1:
             for _ in range(WARM_UP):
@@ -169,24 +170,6 @@ def of_pairs(ptr, neighbor, pairs, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _search(ptr, neighbor, target, hops, queue):  # type: ignore[no-untyped-def]
-    """Hops from every server to a target, -1 where there is no way."""
-    hops[:] = -1
-    hops[target] = 0
-    queue[0] = target
-    head, tail = np.uint32(0), np.uint32(1)
-    while head < tail and tail < hops.shape[0]:
-        node = queue[head]
-        for link in range(np.uint32(ptr[node]), np.uint32(ptr[np.uint32(node + 1)])):
-            other = np.uint32(neighbor[link])
-            if hops[other] < 0:
-                hops[other] = hops[node] + 1
-                queue[tail] = other
-                tail = np.uint32(tail + 1)
-        head = np.uint32(head + 1)
-
-
-@njit(cache=True)
 def _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer):  # type: ignore[no-untyped-def]
     """List the links of every server to those that are one hop nearer."""
     at = np.uint32(0)
@@ -197,31 +180,3 @@ def _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer):  # type: ignore[no-un
                 nearer[at] = link
                 at = np.uint32(at + 1)
     nearer_ptr[hops.shape[0]] = at
-
-
-@njit(cache=True)
-def merge(route_ptr, route, pairs, begin, count, some):  # type: ignore[no-untyped-def]
-    """Routes of all pairs with those of ``pairs``, ascending, that had none; ``begin``, ``count``, ``some`` are theirs.
-
-    Returns
-    -------
-    route_ptr : int32 (n_pair + 1,)
-    route : int32
-    """
-    n_pair = route_ptr.shape[0] - 1
-    out = np.empty(route.shape[0] + count.sum(), np.int32)
-    out_ptr = np.zeros(n_pair + 1, np.int32)
-    total = 0
-    which = 0
-    for pair in range(n_pair):
-        if which < pairs.shape[0] and pairs[which] == pair:
-            for k in range(count[which]):
-                out[total] = some[begin[which] + k]
-                total += 1
-            which += 1
-        else:
-            for k in range(route_ptr[pair], route_ptr[pair + 1]):
-                out[total] = route[k]
-                total += 1
-        out_ptr[pair + 1] = total
-    return out_ptr, out

@@ -5,7 +5,8 @@ import numpy.typing as npt
 
 from flexnet.network.demand import Demand
 from flexnet.network.kernels.balance import balance
-from flexnet.network.kernels.routes import hops_to_servers
+from flexnet.network.kernels.held_routes import link_loads, over_any
+from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network
 from flexnet.network.topology import by_members
 from flexnet.network.wiring.shares import sent_by_group
@@ -56,8 +57,8 @@ def crowding(network: Network, demand: Demand) -> float:
 
     An iteration takes as long as its busiest links; of two networks that have as busy ones, this tells which has fewer.
     """
-    sent = np.repeat(demand.model_parallel.ravel(), np.diff(network.route_ptr))
-    seconds = np.bincount(network.route, sent, minlength=len(network.bandwidth)) / network.bandwidth
+    sent, n_link = demand.model_parallel.ravel(), len(network.bandwidth)
+    seconds = link_loads(network.route_ptr, network.route, sent, n_link) / network.bandwidth
     most = float(seconds.max(initial=0.0))
     return most * float(((seconds / most) ** BUSIEST).mean()) ** (1 / BUSIEST) if most > 0.0 else 0.0
 
@@ -87,11 +88,11 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     used = (volume > 0) & (np.diff(network.route_ptr) > 1)
     open_ = np.flatnonzero(used) if pairs is None else pairs[used[pairs]]
     if len(open_) > MOST_PAIRS:
-        open_ = rng.permutation(open_[_crowded(network, load / network.bandwidth)[open_]])[:SOME_PAIRS]
+        open_ = rng.permutation(_crowded(network, load / network.bandwidth, open_))[:SOME_PAIRS]
     if not len(open_):
         return network
     ptr, link_to = network.link_ptr, network.link_to
-    hops = hops_to_servers(ptr, link_to, network.topology.n_server)
+    hops = hops_to(ptr, link_to, np.arange(network.topology.n_server))
     route = network.route.copy()
     for _ in range(PASSES):
         order = rng.permutation(open_)
@@ -100,11 +101,10 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     return network if same else network.with_routes((network.route_ptr, route))
 
 
-def _crowded(network: Network, seconds: Floats) -> npt.NDArray[np.bool_]:
-    """Of every ordered pair of servers, whether its route runs over one of the busiest links."""
+def _crowded(network: Network, seconds: Floats, pairs: Ints) -> Ints:
+    """Those of some ordered pairs of servers whose route runs over one of the busiest links."""
     busy = seconds >= np.quantile(seconds, 1.0 - CROWDED)
-    before = np.concatenate([[0], np.cumsum(busy[network.route], dtype=np.int32)])
-    crowded: npt.NDArray[np.bool_] = before[network.route_ptr[1:]] > before[network.route_ptr[:-1]]
+    crowded: Ints = over_any(network.route_ptr, network.route, busy, pairs)
     return crowded
 
 
@@ -114,8 +114,7 @@ def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
     Bytes of all-reduces count for ``reduced`` bytes each.
     """
     along, on_rings = _sent(network, demand, reduced)
-    routed = np.bincount(network.route, np.repeat(along, np.diff(network.route_ptr)), minlength=len(on_rings))
-    return along, on_rings + routed
+    return along, on_rings + link_loads(network.route_ptr, network.route, along, len(on_rings))
 
 
 def _sent(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:

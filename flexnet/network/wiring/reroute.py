@@ -4,8 +4,8 @@ import heapq
 
 import numpy as np
 
-from flexnet.network.csr import aranges, ends
 from flexnet.network.demand import Demand
+from flexnet.network.kernels.held_routes import link_loads, over_any, replaced
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import link_seconds
 
@@ -31,14 +31,13 @@ def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) 
     rng : numpy.random.Generator
     """
     n, seconds = network.topology.n_server, link_seconds(network, demand)
-    over = np.repeat(np.arange(n * n), np.diff(network.route_ptr))
-    sends = demand.model_parallel.ravel()[over] > 0
-    used = np.flatnonzero(np.bincount(network.route[sends], minlength=len(seconds)))
+    routes, sent = (network.route_ptr, network.route), demand.model_parallel.ravel()
+    used = np.flatnonzero(link_loads(*routes, sent, len(seconds)))
     if not len(used):
         return None
     busy = used[seconds[used] >= BUSY * seconds[used].max()]
     busiest = int(busy[rng.integers(len(busy))])
-    pairs = np.unique(over[sends & (network.route == busiest)])
+    pairs = over_any(*routes, np.arange(len(seconds)) == busiest, np.flatnonzero(sent > 0))
     leaving = rng.permutation(pairs)[: int(rng.geometric(ONE_PAIR))]
     share = (seconds / max(float(seconds.max()), 1e-300)).tolist()
     links = network.link_ptr.tolist(), network.link_to.tolist()
@@ -85,12 +84,8 @@ def _path(
 
 
 def _with_paths(network: Network, changed: dict[int, list[int]]) -> Network:
-    ptr = network.route_ptr.astype(np.int64)
-    counts, begin = np.diff(ptr), ptr[:-1].copy()
-    extra = [link for path in changed.values() for link in path]
-    at = len(network.route)
-    for pair, path in changed.items():
-        counts[pair], begin[pair] = len(path), at
-        at += len(path)
-    route = np.concatenate([network.route, np.array(extra, np.int32)])[aranges(begin, counts)]
-    return network.with_routes((ends(counts), route.astype(np.int32)))
+    pairs = sorted(changed)
+    count = np.array([len(changed[pair]) for pair in pairs])
+    links = np.array([link for pair in pairs for link in changed[pair]], np.int32)
+    begin = np.cumsum(count) - count
+    return network.with_routes(replaced(network.route_ptr, network.route, np.array(pairs), begin, count, links))

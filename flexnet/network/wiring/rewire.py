@@ -5,10 +5,14 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.csr import aranges
+from flexnet.network.cycle_layout import cycle_layout
 from flexnet.network.demand import Demand
+from flexnet.network.implied import with_pairs
+from flexnet.network.kernels.held_routes import kept
+from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network, Routes, connect
-from flexnet.network.routes import shortest_routes, some_routes
-from flexnet.network.topology import Topology
+from flexnet.network.routes import shortest_routes
+from flexnet.network.topology import Topology, adjacency
 from flexnet.network.wiring.balance import balanced, with_demand
 
 __all__ = ["as_cycles", "merged_routes", "rewired"]
@@ -64,13 +68,23 @@ def rewired(
     rng : numpy.random.Generator
     """
     topology = Topology(network.topology.name, len(links), 0, links, {}, None, cycles)
-    if network.implies_routes:  # pairs that send nothing get theirs when they do
-        fresh = some_routes(topology, np.flatnonzero(demand.model_parallel))
+    if network.implies_routes:
+        routes, stays = _kept_routes(network, topology, demand)
     else:
-        fresh = shortest_routes(topology, rng)
-    routes, stays = merged_routes(network, topology, fresh)
+        routes, stays = merged_routes(network, topology, shortest_routes(topology, rng))
     changed = connect(topology, network.link_bandwidth, network.latency, routes)
     return balanced(with_demand(changed, demand), demand, rng, np.flatnonzero(~stays))
+
+
+def _kept_routes(network: Network, topology: Topology, demand: Demand) -> tuple[Routes, npt.NDArray[np.bool_]]:
+    """Routes of a large network for what is sent, and which of them it had; pairs that send nothing get none."""
+    wanted = demand.model_parallel.ravel() > 0
+    wanted[cycle_layout(topology).pair] = True
+    ptr, link_from, link_to = adjacency(topology.links)
+    hops = hops_to(ptr, link_to, np.arange(topology.n_server))
+    *routes, stays = kept(network.route_ptr, network.route, _link_now(network, topology), hops, wanted)
+    missing = np.flatnonzero(wanted & ~stays)
+    return with_pairs(topology.n_server, link_from, link_to, tuple(routes), missing), stays
 
 
 def merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[Routes, npt.NDArray[np.bool_]]:
@@ -90,12 +104,18 @@ def merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[
         Which of them are of the network.
     """
     fresh_ptr, fresh_route = fresh
-    link_id = np.full(topology.links.shape, -1, np.int32)
-    link_id[topology.links > 0] = np.arange(np.count_nonzero(topology.links), dtype=np.int32)
-    translated = link_id[network.link_from, network.link_to][network.route]
+    translated = _link_now(network, topology)[network.route]
     lost = np.concatenate([[0], np.cumsum(translated < 0)])
     ptr = network.route_ptr
     stays = (lost[ptr[1:]] == lost[ptr[:-1]]) & (np.diff(ptr) == np.diff(fresh_ptr))
     both = np.concatenate([translated, fresh_route])
     begin = np.where(stays, ptr[:-1], fresh_ptr[:-1].astype(np.int64) + len(translated))
     return (fresh_ptr, both[aranges(begin, np.diff(fresh_ptr))].astype(np.int32)), stays
+
+
+def _link_now(network: Network, topology: Topology) -> npt.NDArray[np.int32]:
+    """What the links of a network are called in a topology, -1 for those that are gone."""
+    there = np.flatnonzero(topology.links)
+    asked = network.link_from.astype(np.int64) * topology.links.shape[1] + network.link_to
+    at = np.minimum(np.searchsorted(there, asked), max(len(there) - 1, 0))
+    return np.where(there[at] == asked, at, -1).astype(np.int32)
