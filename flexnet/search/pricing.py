@@ -8,6 +8,7 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
+from flexnet.network.kernels.held_routes import link_loads
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.arrays import TaskArrays
@@ -127,7 +128,7 @@ class Pricer:
         arrays = self._arrays(tasks, network)
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         hops = flow_hops(tasks, arrays)
-        bundled = hops > (TIMED_HOPS if self._may_time_out() else BUNDLED_HOPS)
+        bundled = hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not self._may_time_out(tasks, arrays))
         shared = BundledLinks if bundled else FairLinks
         coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
         rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
@@ -271,11 +272,17 @@ class Pricer:
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
 
-    def _may_time_out(self) -> bool:
-        """Whether the first windows of all servers, at one link, take longer than senders wait for news."""
-        protocol, cluster = self._priced, self.problem.cluster
-        windows = cluster.n_server * protocol.first_window * protocol.packet_bytes
-        return protocol.by_packet and windows > protocol.least_patience * cluster.link_bandwidth
+    def _may_time_out(self, tasks: TaskArrays, network: NetworkArrays) -> bool:
+        """Whether first windows over one link take longer than senders wait for news.
+
+        Half of them: what is sent forward is sent back later.
+        """
+        protocol = self._priced
+        sends = tasks.kind == NOMINAL_COMM
+        window = np.minimum(tasks.bytes[sends], protocol.first_window * protocol.packet_bytes)
+        of_pair = np.bincount(tasks.place[sends], window, minlength=network.n_server**2)
+        queued = link_loads(network.route_ptr, network.route, of_pair, len(network.bandwidth)) / network.bandwidth
+        return protocol.by_packet and bool(queued.max(initial=0.0) > 2.0 * protocol.least_patience)
 
     def _links_for(self, tasks: TaskArrays) -> LinkModel:
         """Full resolution for few transfers, unless the plans of this search are so large that all are bundled."""

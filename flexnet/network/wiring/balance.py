@@ -29,7 +29,7 @@ PASSES = 2
 BUSIEST = 8
 """Power of the mean of what links carry that `crowding` is."""
 
-MOST_PAIRS = 2**18
+MOST_PAIRS = 2**16
 """With more pairs, `SOME_PAIRS` of those over the `CROWDED` busiest links are: each takes a microsecond a pass."""
 
 SOME_PAIRS = 2**15
