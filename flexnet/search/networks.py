@@ -175,6 +175,6 @@ def _fitted(rng: np.random.Generator, network: Network, demand: Demand) -> list[
 
     More rings wait for each other where several groups reduce at once, so that only prices tell which is better.
     """
-    cycles = more_cycles(network.topology, demand.groups)
+    network, cycles = with_demand(network, demand), more_cycles(network.topology, demand.groups)
     networks = [network] if cycles is network.topology.cycles else [network.with_cycles(cycles), network]
     return [balanced(with_demand(each, demand), demand, rng) for each in networks]

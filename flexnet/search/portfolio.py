@@ -38,7 +38,7 @@ from flexnet.search.rounds import (
     with_start,
 )
 from flexnet.search.state import Info, Schedule, State
-from flexnet.search.trials import Trials
+from flexnet.search.trials import MANY_SERVERS, Trials
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
 
@@ -51,10 +51,10 @@ SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 60_000  # of all transfers of a plan: with more the first slot is shorter
 WORTH_A_FIT = 1.5  # a recut may take so many times the best plan, on networks built for it
 WALL = 1.05  # a recut that takes so many times as long on the best plan's network needs another one
-HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
+HOPELESS = 2.0  # a start that takes so many times the best is not annealed from; of many servers `WORTH_A_FIT` times
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
-REBUILDING = 2.5  # times what a proposal takes on the network there is
+REBUILDING = 2.5  # times what a proposal takes on the network there is, of `MANY_SERVERS` or less
 UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
@@ -150,7 +150,8 @@ class Portfolio:
                 which, strategy = self._propose(rng, current.strategy, schedule.credit)
                 tried = self.moves.moves[which][0].name
             if strategy is not None:
-                plan, rebuilt, built = self._price(rng, strategy, current, limit, _share_rebuilt(*schedule.gains))
+                share = _share_rebuilt(*schedule.gains) / self._rarer
+                plan, rebuilt, built = self._price(rng, strategy, current, limit, share)
         if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
@@ -209,7 +210,8 @@ class Portfolio:
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
-        best, limit = state.best, (WORTH_A_FIT if recut else HOPELESS) * state.best.seconds
+        best, few = state.best, self.pricer.problem.cluster.n_server <= MANY_SERVERS
+        limit = (HOPELESS if few and not recut else WORTH_A_FIT) * state.best.seconds
         tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
         if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
@@ -285,8 +287,16 @@ class Portfolio:
     def _share_rewired(self, schedule: Schedule) -> float:
         """Of the proposals change the network alone."""
         if not is_fit(schedule.round):
-            return REWIRED
-        return FITTED if self._hold >= 0 else 1.0
+            return REWIRED / self._rarer
+        return FITTED / self._rarer if self._hold >= 0 else 1.0
+
+    @property
+    def _rarer(self) -> float:
+        """How many times less often networks change than of few servers.
+
+        With four times as many, they take twice as many times what a change of the strategy takes.
+        """
+        return float(max(1.0, (self.pricer.problem.cluster.n_server / MANY_SERVERS) ** 0.5))
 
     def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
         """The elite after a plan was priced; none where prices need no second look."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.model.graph import ModelGraph, RepeatedBlock
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
@@ -45,7 +46,8 @@ MOST_NETWORKS = 100
 KNOWN = "known"  # a start that another search found
 FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
 
-# Operators of repeated blocks for which dynamic programming takes minutes; it is then only asked by name.
+# Operators of repeated blocks that read one another, for which dynamic programming takes minutes; it is then only asked
+# by name.
 MANY_LAYERED = 400
 
 # Of a plan; with fewer, and weights spread over many operators, a search soon comes to what the start `heavy` begins
@@ -182,8 +184,8 @@ class _Layout:
 
     def _starts(self) -> Iterable[str]:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
-        repeated = sum(block.length * block.count for block in self.problem.graph.blocks)
-        if repeated >= MANY_LAYERED:
+        graph = self.problem.graph
+        if sum(block.length * block.count for block in graph.blocks if _is_layered(graph, block)) >= MANY_LAYERED:
             return "data", "layers"
         decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
         return [name for name in STARTS if decisive or name != "heavy"]
@@ -221,6 +223,12 @@ def _family(problem: Problem, settings: Settings) -> TopologyFamily:
             f"topology {family.name} spreads flows over equal paths, and a search prices one route a pair; replay it"
         )
     return family
+
+
+def _is_layered(graph: ModelGraph, block: RepeatedBlock) -> bool:
+    """Whether a repetition of a block reads what the one before gives: layers do, tables of embeddings do not."""
+    before, here, *_ = block.repetitions
+    return any(source.op in before for at in here for source in graph.operators[at].inputs if source.op is not None)
 
 
 def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:

@@ -13,9 +13,11 @@ from flexnet.search.candidates import Candidate
 from flexnet.search.networks import Networks
 from flexnet.search.pricing import Pricer
 
-__all__ = ["CROWDED", "Trials"]
+__all__ = ["CROWDED", "MANY_SERVERS", "Trials"]
 
 CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 times as long as another
+
+MANY_SERVERS = 128  # with more, networks take tens of times what a change of the strategy takes
 
 RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
 
@@ -55,16 +57,27 @@ class Trials:
     def on_all_kinds(
         self, rng: np.random.Generator, strategy: Strategy, network: Network, limit: float, origin: str
     ) -> Candidate:
-        """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is."""
+        """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is.
+
+        Of many servers only on a random one, which suits none badly, if that takes longer than the limit.
+        """
         if self.networks is None:
             return self.priced(rng, strategy, network, limit, origin)
-        demand = self.pricer.demand(strategy)
-        networks = self.networks.of_family(rng, demand)
-        if self.networks.degree is not None:
-            for regular in (False, True):
-                networks += self.networks.wired(rng, demand, regular=regular)
+        demand, of = self.pricer.demand(strategy), self.networks
+        if of.degree is None:
+            return self._fastest(rng, strategy, of.of_family(rng, demand), limit, origin)
+        first = list[Network]()
+        if demand.n_server > MANY_SERVERS:
+            plan = self._fastest(rng, strategy, of.at_random(rng, demand), limit, origin)
+            if plan.seconds > limit:
+                return plan
+            first = [plan.network]
+        networks = [*first, *of.of_family(rng, demand)]
+        for regular in (False, True):
+            networks += of.wired(rng, demand, regular=regular)
+        if not first:
             for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
-                networks += self.networks.at_random(rng, demand)
+                networks += of.at_random(rng, demand)
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:

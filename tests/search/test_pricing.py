@@ -24,10 +24,10 @@ from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.protocol import PACKET
 
 
-def star(n_server, semantics=CORRECTED):
+def star(n_server, semantics=CORRECTED, bandwidth=1e6):
     topology = fat_tree(n_server)
     routes = routes_for(topology, semantics, np.random.default_rng(0))
-    return connect(topology, 1e6, 1e-6, routes)
+    return connect(topology, bandwidth, 1e-6, routes)
 
 
 def tower_strategy(problem):
@@ -129,7 +129,7 @@ def test_memory_of_the_fullest_server(big_gpu, configs, needed):
     Pricer(problem).require_memory(strategy)
 
 
-@pytest.mark.parametrize(("bandwidth", "may_time_out"), [(1e9, False), (1e6, True)])
+@pytest.mark.parametrize(("bandwidth", "may_time_out"), [(1e6, False), (1e4, True)])
 def test_plans_of_many_transfers_are_priced_by_what_tasks_send(monkeypatch, bandwidth, may_time_out):
     """Unless timers may go off, of which that knows nothing."""
     problem = problem_of(mlp(), Cluster(4, 0, link_bandwidth=bandwidth, latency=1e-6), CORRECTED)
@@ -139,7 +139,7 @@ def test_plans_of_many_transfers_are_priced_by_what_tasks_send(monkeypatch, band
     for most in (1.0, np.inf):
         monkeypatch.setattr(pricing, "BUNDLED_HOPS", most)
         pricer = Pricer(problem)
-        pricer.set_resolution(strategy, star(4))
-        seconds.append(pricer.price(np.random.default_rng(0), strategy, star(4)).seconds)
+        pricer.set_resolution(strategy, star(4, bandwidth=bandwidth))
+        seconds.append(pricer.price(np.random.default_rng(0), strategy, star(4, bandwidth=bandwidth)).seconds)
     assert seconds[0] == pytest.approx(seconds[1], rel=0.05)
     assert (seconds[0] == seconds[1]) == may_time_out

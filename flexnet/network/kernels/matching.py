@@ -57,7 +57,7 @@ def _most_liked(demand, partner, a):  # type: ignore[no-untyped-def]
         if partner[b] >= 0 or b == a or demand[a, b] < most:
             continue
         if demand[a, b] > most or _hash(a, b) > _hash(a, best):
-            best = b
+            best = np.int64(b)
             most = demand[a, b]
     return best
 
