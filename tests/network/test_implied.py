@@ -18,6 +18,7 @@ from flexnet.network.topologies.fattree import fat_tree
 from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.topology import Topology, adjacency
 from flexnet.network.totient import ring_links_matrix
+from flexnet.network.wiring import rewire
 from flexnet.network.wiring.balance import balanced, link_seconds, with_demand
 from flexnet.network.wiring.propose import KINDS, propose_network
 from flexnet.plan.cluster import Cluster
@@ -144,3 +145,32 @@ def test_changed_networks_have_routes_for_their_demand(seed):
         shared = balanced(needed, demand, draw)
         assert routes_ends(shared) == ends
         assert np.isfinite(link_seconds(shared, demand)).all()
+
+
+@given(seed=st.integers(0, 99))
+@settings(deadline=None, max_examples=20)
+def test_routes_that_are_still_shortest_are_kept_when_links_change(seed):
+    draw = rng(seed)
+    pairs = draw.random((10, 10)) * (draw.random((10, 10)) < 0.5) * 1e6
+    np.fill_diagonal(pairs, 0.0)
+    cycle = tuple(draw.permutation(10).tolist())
+    demand = Demand(10, pairs, {10: 1e6}, {tuple(range(10)): 1e6})
+    before = unrouted(random_graph(10, 3, draw)).routing(np.arange(100))
+    links = random_graph(10, 3, draw).links
+    links[0, 1:] = links[1:, 0] = before.topology.links[0, 1:]  # some links stay
+    topology = Topology("other", 10, 0, links, {}, None, (cycle,))
+    (ptr, route), stays = rewire._kept_routes(before, topology, demand)
+    after = connect(topology, 1e9, 0.0, (ptr, route))
+    wanted = pairs.ravel() > 0
+    wanted[[a * 10 + b for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)]] = True
+    distance = dict(nx.all_pairs_shortest_path_length(nx.from_numpy_array(links)))
+    old, new = (list(zip(n.link_from.tolist(), n.link_to.tolist(), strict=True)) for n in (before, after))
+    for pair in range(100):
+        a, b = divmod(pair, 10)
+        was = [old[k] for k in rows((before.route_ptr, before.route), [pair])[0]]
+        now = [new[k] for k in rows((ptr, route), [pair])[0]]
+        assert bool(now) == (bool(wanted[pair]) and a != b and b in distance[a])
+        may_stay = bool(now) and len(was) == distance[a][b] and all(links[end] for end in was)
+        assert stays[pair] == may_stay
+        assert not may_stay or now == was
+        assert not now or len(now) == distance[a][b]

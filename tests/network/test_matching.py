@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flexnet.network import matching
+from flexnet.network.kernels.matching import heavy_matching
 from flexnet.network.matching import add_matchings, match
 from flexnet.network.totient import ring_links_matrix
 
@@ -67,3 +69,34 @@ def test_degree_of_matchings(n):
     assert (links == links.T).all()
     assert links.sum() == 2 * 3 * (n // 2)
     assert links.sum(axis=1).max(initial=0) <= 3
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(1, 14), seed=st.integers(0, 99), levels=st.sampled_from([1, 3, 1000]))
+def test_of_thousands_of_servers_partners_have_much_for_each_other(n, seed, levels):
+    demand = symmetric(n, seed, levels)
+    partner = heavy_matching(demand)
+    matched = [(a, int(b)) for a, b in enumerate(partner) if a < b]
+    assert len(matched) == n // 2
+    assert all(partner[b] == a for a, b in matched)
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((a, b, demand[a, b]) for a in range(n) for b in range(a))
+    best = sum(demand[pair] for pair in nx.max_weight_matching(graph))
+    assert best / 2 <= sum(demand[pair] for pair in matched) <= best
+    for a, b in matched:
+        for c, d in matched:
+            assert (a, b) == (c, d) or demand[a, c] + demand[b, d] <= (demand[a, b] + demand[c, d]) * (1 + 1e-9)
+            assert (a, b) == (c, d) or demand[a, d] + demand[b, c] <= (demand[a, b] + demand[c, d]) * (1 + 1e-9)
+
+
+def test_more_than_a_thousand_servers_are_matched_so():
+    n = matching.MANY_SERVERS + 2
+    demand = np.zeros((n, n))
+    for a in range(0, n, 2):
+        demand[a, n - 1 - a] = demand[n - 1 - a, a] = 5.0
+    assert match(demand) == tuple(sorted((min(a, n - 1 - a), max(a, n - 1 - a)) for a in range(0, n, 2)))
+
+
+def test_servers_that_have_nothing_for_each_other_are_paired_by_no_pattern():
+    pairs = [(a, int(b)) for a, b in enumerate(heavy_matching(np.zeros((200, 200)))) if a < b]
+    assert len({(b - a) % 200 for a, b in pairs}) > 50

@@ -1,15 +1,21 @@
 """Searches on networks that hold only the routes that are needed; here every network counts as such a large one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_models import mlp, problem_of, tower
 
+from flexnet.model.builder import GraphBuilder
 from flexnet.network import implied
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
+from flexnet.search import portfolio, trials
+from flexnet.search import prepare as preparing
 from flexnet.search.find import find_plan
 from flexnet.search.plan import price
-from flexnet.search.pricing import Pricer
+from flexnet.search.prepare import prepare
+from flexnet.search.pricing import Price, Pricer
 from flexnet.search.settings import Settings
 from flexnet.simulate.protocol import TCP
 from flexnet.simulate.replay import replay
@@ -67,3 +73,43 @@ def test_only_what_is_sent_gets_a_route():
     star = {a * 8 for a in members} | set(members)
     to_one = routed(tasks, plain.with_routes(implied.no_routes(8)), TCP._replace(by_server=True))
     assert set(np.flatnonzero(np.diff(to_one.route_ptr)).tolist()) == star - {0}
+
+
+def test_of_many_servers_hopeless_starts_are_tried_on_random_networks_alone(monkeypatch):
+    ready = prepare(problem(), Settings("topoopt", 0, start="data"))
+    at_once, priced = ready.search.trials, []
+    monkeypatch.setattr(Pricer, "price", lambda *args: priced.append(args[3]) or Price(priced_as, True, None))
+    for most, priced_as, names in [(128, 2.0, None), (7, 2.0, {"wired"}), (7, 0.5, None)]:
+        monkeypatch.setattr(trials, "MANY_SERVERS", most)
+        priced.clear()
+        state = ready.state
+        plan = at_once.on_all_kinds(np.random.default_rng(0), state.best.strategy, state.network, 1.0, "")
+        assert plan.seconds == priced_as
+        assert names is None or {network.topology.name for network in priced} == names
+        assert (len(priced) <= 2) == (names is not None)
+
+
+def test_networks_change_less_often_where_there_are_more_servers(monkeypatch):
+    ready = prepare(problem(), Settings("topoopt", 0))
+    shares = []
+    for most in (128, 8, 2):
+        monkeypatch.setattr(portfolio, "MANY_SERVERS", most)
+        shares.append(ready.search._share_rewired(replace(ready.state.schedule, round=2)))
+    assert shares == [portfolio.REWIRED, portfolio.REWIRED, portfolio.REWIRED / 2]
+
+
+def test_tables_are_no_layers(monkeypatch):
+    """A model of hundreds of tables has all starts; one of hundreds of layers those that take seconds."""
+    monkeypatch.setattr(preparing, "MANY_LAYERED", 8)
+    b = GraphBuilder("tables", 64)
+    b.dense(b.concat([b.softmax(b.dense(b.input(4), 4)) for _ in range(6)], axis=1), 4)
+    tables = b.build()
+    b = GraphBuilder("layers", 64)
+    x = b.input(4)
+    for _ in range(6):
+        x = b.softmax(b.dense(x, 4))
+    layers = b.build()
+    assert [[block.count for block in graph.blocks] for graph in (tables, layers)] == [[6], [5]]
+    kinds = [set(prepare(problem(graph=g), Settings("topoopt", 0)).state.schedule.origins) for g in (tables, layers)]
+    assert "groups" in kinds[0]
+    assert kinds[1] <= {"data-parallel", "layers"}
