@@ -61,7 +61,8 @@ class Found:
     draws : tuple of float
         Of a random network: seconds that the strategy takes on other draws of it, ascending.
     as_searched : bool
-        Whether times are those of proposals, for the search was interrupted and a replay would have taken too long.
+        Whether times are those of proposals: the search was interrupted and a replay would have taken too long, or the
+        plan is too large for the file that would be replayed.
     """
 
     settings: Settings
@@ -205,6 +206,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         f"search     {counted(found.iterations, 'proposal')} in {duration_text(found.search_s)}{speed}"
         + (f"; the best after {found.improved_at}" if found.improved_at else "")
         + (", interrupted" if found.interrupted else "")
+        + (", too large for a task graph file" if found.as_searched and not found.interrupted else "")
         + (", so that times are those it was searched with" if found.as_searched else ""),
         f"topology   {topology_text(plan, found.settings)}{routes}",
         f"strategy   {len(found.changed)} of {n_op} operators differ from data parallelism",
@@ -268,7 +270,7 @@ def _bound(found: Found) -> list[str]:
 def _rounds(found: Found) -> list[str]:
     """What it would take without the short cut of FlexNetPacket that times are with, where that is worth a remark."""
     short_cut = PROTOCOLS[found.settings.protocol].small_packet_bytes > 0 and found.plan.problem.semantics.fair_links
-    if not short_cut or found.interrupted:
+    if not short_cut or found.interrupted or found.as_searched:
         return []
     best, first = found.plan.all_rounds_seconds(), found.start.all_rounds_seconds()
     if max(best / found.seconds, first / found.start_seconds) < 1 + TOLD_ERROR:

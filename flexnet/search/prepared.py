@@ -27,6 +27,8 @@ from flexnet.search.starts.data_parallel import not_data_parallel
 from flexnet.search.starts.start import Bound, bound_of
 from flexnet.search.state import State
 from flexnet.simulate.link_model import Timeline
+from flexnet.taskgraph_file.encode import TooLargeError
+from flexnet.taskgraph_file.write import require_room_for
 
 __all__ = ["Prepared", "is_soon_exact"]
 
@@ -162,7 +164,8 @@ class Prepared:
         finalists, chosen = finalists_of(outcome.state), outcome.state.chosen
         before = [] if chosen is None or chosen is first else [chosen]
         start = self.start
-        as_searched = outcome.interrupted and not is_soon_exact(pricer, finalists[0])
+        untold = not self._has_file(finalists[0])
+        as_searched = untold or (outcome.interrupted and not is_soon_exact(pricer, finalists[0]))
         if as_searched:
             start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
@@ -176,7 +179,7 @@ class Prepared:
             replayed = self._replayed(finalists, known, strict=outcome.interrupted)
         best, timeline = choose(replayed)
         problem = start.problem
-        if best is not first and not outcome.interrupted:
+        if best is not first and not (outcome.interrupted or untold):
             best, timeline = self._settled(best, timeline)
         if best is not first:
             at_once = self.problem.with_transfers_at_once()
@@ -187,7 +190,7 @@ class Prepared:
         if not interrupted:
             try:
                 bound = proven(True) or self.bound()
-                draws = self._other_draws(plan)
+                draws = () if untold else self._other_draws(plan)
             except GivenUp:
                 interrupted = True
         return Found(
@@ -207,6 +210,14 @@ class Prepared:
             draws=draws,
             as_searched=as_searched,
         )
+
+    def _has_file(self, candidate: Candidate) -> bool:
+        """Whether a file may hold its task graph, which can then be replayed."""
+        try:
+            require_room_for(self.search.pricer.tasks(candidate.strategy), self.problem.cluster.n_server)
+        except TooLargeError:
+            return False
+        return True
 
     def _settled(self, best: Candidate, timeline: Timeline) -> tuple[Candidate, Timeline]:
         """The plan without reductions that wait at no gain by the search's prices, if it is as fast without them."""

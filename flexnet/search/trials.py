@@ -59,25 +59,23 @@ class Trials:
     ) -> Candidate:
         """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is.
 
-        Of many servers only on a random one, which suits none badly, if that takes longer than the limit.
+        Of many servers on a random one, which suits none badly, and on the family's if that is within the limit.
         """
         if self.networks is None:
             return self.priced(rng, strategy, network, limit, origin)
         demand, of = self.pricer.demand(strategy), self.networks
         if of.degree is None:
             return self._fastest(rng, strategy, of.of_family(rng, demand), limit, origin)
-        first = list[Network]()
         if demand.n_server > MANY_SERVERS:
             plan = self._fastest(rng, strategy, of.at_random(rng, demand), limit, origin)
             if plan.seconds > limit:
                 return plan
-            first = [plan.network]
-        networks = [*first, *of.of_family(rng, demand)]
+            return self._fastest(rng, strategy, [plan.network, *of.of_family(rng, demand)], limit, origin)
+        networks = of.of_family(rng, demand)
         for regular in (False, True):
             networks += of.wired(rng, demand, regular=regular)
-        if not first:
-            for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
-                networks += of.at_random(rng, demand)
+        for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
+            networks += of.at_random(rng, demand)
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:

@@ -14,12 +14,16 @@ from flexnet.errors import FlexNetError
 from flexnet.taskgraph_file.contents import TaskGraphFile
 from flexnet.taskgraph_file.layout import TABLES, record_layout
 
-__all__ = ["MAX_FILE_BYTES", "encode"]
+__all__ = ["MAX_FILE_BYTES", "TooLargeError", "encode", "require_room"]
 
 MAX_FILE_BYTES = 2**31 - 1
 """FlatBuffer offsets are 31 bits."""
 
 Ints = npt.NDArray[np.int64]
+
+
+class TooLargeError(FlexNetError):
+    """A task graph that no file holds, wherever it is written to."""
 
 
 @dataclass(slots=True)
@@ -64,14 +68,10 @@ def encode(file: TaskGraphFile) -> npt.NDArray[np.uint8]:
 
     Raises
     ------
-    FlexNetError
+    TooLargeError
         If it does not fit the 2 GiB that FlatBuffer offsets reach.
     """
-    if _size_bound(file) > MAX_FILE_BYTES:
-        raise FlexNetError(
-            f"a task graph of {len(file.tasks.kind)} tasks and {len(file.routes.source)} routes does not fit the 2 GiB "
-            "of a task graph file; use fewer servers or larger segments"
-        )
+    require_room(len(file.tasks.kind), len(file.tasks.succ), len(file.routes.source), _size_of_others(file))
     out = _Layout()
     head = out.reserve(4)
     vtables = {name: _put_vtable(out, name) for name in TABLES}
@@ -153,11 +153,26 @@ def _vectors(out: _Layout, vtables: dict[str, int], file: TaskGraphFile) -> dict
     return places
 
 
-def _size_bound(file: TaskGraphFile) -> int:
-    """Bytes the file takes at most."""
+def require_room(n_task: int, n_succ: int, n_route: int, others: int = 0) -> None:
+    """Refuse tasks, what they are followed by, and routes that need too many bytes, beside some for ``others``.
+
+    Raises
+    ------
+    TooLargeError
+        If that is more than a file holds.
+    """
+    if 56 * n_task + 8 * n_succ + 32 * n_route + others > MAX_FILE_BYTES:
+        raise TooLargeError(
+            f"a task graph of {n_task} tasks and {n_route} routes does not fit the 2 GiB of a task graph file; use "
+            "fewer servers or larger segments"
+        )
+
+
+def _size_of_others(file: TaskGraphFile) -> int:
+    """Bytes at most of what is neither tasks nor routes, and of paths."""
     routes, rings = file.routes, file.rings
-    size = 4096 + 20 * len(file.links) + 44 * len(file.devices.kind) + 56 * len(file.tasks.kind)
-    size += 8 * len(file.tasks.succ) + 32 * len(routes.source) + 24 * len(routes.chance) + 4 * len(routes.hop)
+    size = 4096 + 20 * len(file.links) + 44 * len(file.devices.kind)
+    size += 24 * len(routes.chance) + 4 * len(routes.hop)
     size += sum(40 + 4 * len(name) for name in file.operators.name)
     if rings is not None:
         size += 32 * len(rings.size) + 24 * len(rings.jump_ptr) + 4 * len(rings.jump)

@@ -9,15 +9,19 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.files import write_atomically
 from flexnet.network.network import Network
+from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file.check import check_file
 from flexnet.taskgraph_file.columns import link_columns, ring_columns, route_columns, task_columns
 from flexnet.taskgraph_file.contents import FileOperators, FileRings, TaskGraphFile
 from flexnet.taskgraph_file.cycles import along_cycles
-from flexnet.taskgraph_file.encode import encode
+from flexnet.taskgraph_file.encode import encode, require_room
 
-__all__ = ["DRAM_BANDWIDTH", "taskgraph_and_origin", "taskgraph_file", "write_taskgraph"]
+__all__ = ["DRAM_BANDWIDTH", "require_room_for", "taskgraph_and_origin", "taskgraph_file", "write_taskgraph"]
+
+LEAST_PATH = 32
+"""Bytes of a path of two servers in a file."""
 
 DRAM_BANDWIDTH = 33554432e3
 """Bytes/s; the constant of the original, which no reader uses."""
@@ -146,6 +150,7 @@ def taskgraph_and_origin(
     """`taskgraph_file`, and which task of the graph every task of the file is, or is a part of: int64 (n,)."""
     n = graph.n_server
     topology = network.topology
+    require_room_for(graph.arrays(), n)
     if topology.n_server != n:
         raise FlexNetError(f"the task graph has {n} servers and the network {topology.n_server}; they must be equal")
     if len(run_seconds) != graph.n_task:
@@ -183,6 +188,20 @@ def taskgraph_and_origin(
     if n_split:
         remarks.append(f"{n_split} all-reduces of 4 GiB or more are written as several smaller ones")
     return file, tuple(remarks), origin[part_of]
+
+
+def require_room_for(tasks: TaskArrays, n_server: int) -> None:
+    """Refuse a task graph that no file holds, before one is made of it, which takes minutes.
+
+    Raises
+    ------
+    TooLargeError
+        If tasks, and a path for each pair of servers that sends, alone are too many.
+    """
+    pairs = np.zeros(n_server**2, np.bool_)
+    pairs[tasks.place[tasks.kind == NOMINAL_COMM]] = True
+    n_route = int(np.count_nonzero(pairs))
+    require_room(len(tasks.kind), len(tasks.succ), n_route, LEAST_PATH * n_route)
 
 
 def _talking_pairs(graph: TaskGraph) -> npt.NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """What a search tells and leaves: as JSON, of other draws, when it is wrong, stopped or cannot write."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,29 @@ def test_a_run_some_of_whose_files_are_missing_has_not_finished(
     assert "No space left on device" in capsys.readouterr().err
     assert search("-o", str(tmp_path)) == 2
     assert "a finished run some of whose files could not be written" in capsys.readouterr().err
+
+
+def test_a_plan_too_large_for_a_file_is_told_as_it_was_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No replay of minutes is begun, and no second try to write it elsewhere."""
+    monkeypatch.setattr("flexnet.taskgraph_file.encode.MAX_FILE_BYTES", 4000)
+    monkeypatch.setattr("flexnet.search.pricing.Pricer.fastest", lambda *_: pytest.fail("replayed"))
+    monkeypatch.setattr("flexnet.search.prepared.GLANCED_HOPS", 0.0)
+    assert search("--nsimnode", "8", "-o", str(tmp_path)) == 2
+    told = capsys.readouterr()
+    assert "too large for a task graph file, so that times are those it was searched with" in told.out
+    (sentence,) = re.findall(r"error: (.*)", told.err)
+    assert re.fullmatch(
+        r"a task graph of \d+ tasks and \d+ routes does not fit the 2 GiB of a task graph file; use fewer servers or "
+        "larger segments",
+        sentence,
+    )
+    record = run_json(tmp_path)
+    assert (record["status"], record["as_searched"]) == ("incomplete", True)
+    assert record["best_ms"] <= record["initial_ms"]
+    assert (tmp_path / "strategy.json").exists()
+    assert not (tmp_path / "taskgraph.fbuf").exists()
 
 
 def test_control_characters_are_not_sent_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

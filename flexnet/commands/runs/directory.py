@@ -24,6 +24,7 @@ from flexnet.search.outputs.taskgraph import TaskGraphFbuf
 from flexnet.search.plan_file import PlanFile
 from flexnet.search.prepared import Prepared
 from flexnet.search.state import State
+from flexnet.taskgraph_file.encode import TooLargeError
 from flexnet.units import s_to_ms
 
 __all__ = ["RunFiles", "one_writer"]
@@ -264,6 +265,8 @@ class RunFiles:
         try:
             write(path)
             self.written.append(path)
+        except TooLargeError as error:
+            self._problems.append(str(error))
         except FlexNetError as error:
             self._problems.append(str(error) + self._rescued(path, write_instead or write))
 
