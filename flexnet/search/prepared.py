@@ -214,7 +214,7 @@ class Prepared:
     def _has_file(self, candidate: Candidate) -> bool:
         """Whether a file may hold its task graph, which can then be replayed."""
         try:
-            require_room_for(self.search.pricer.tasks(candidate.strategy), self.problem.cluster.n_server)
+            require_room_for(self.search.pricer.tasks(candidate.strategy), candidate.network)
         except TooLargeError:
             return False
         return True

@@ -20,8 +20,8 @@ from flexnet.taskgraph_file.encode import encode, require_room
 
 __all__ = ["DRAM_BANDWIDTH", "require_room_for", "taskgraph_and_origin", "taskgraph_file", "write_taskgraph"]
 
-LEAST_PATH = 32
-"""Bytes of a path of two servers in a file."""
+ROUTE_BYTES = 28
+"""Of the path of a route in a file, beside 4 for every hop."""
 
 DRAM_BANDWIDTH = 33554432e3
 """Bytes/s; the constant of the original, which no reader uses."""
@@ -150,7 +150,6 @@ def taskgraph_and_origin(
     """`taskgraph_file`, and which task of the graph every task of the file is, or is a part of: int64 (n,)."""
     n = graph.n_server
     topology = network.topology
-    require_room_for(graph.arrays(), n)
     if topology.n_server != n:
         raise FlexNetError(f"the task graph has {n} servers and the network {topology.n_server}; they must be equal")
     if len(run_seconds) != graph.n_task:
@@ -162,6 +161,7 @@ def taskgraph_and_origin(
     rings, on_rings = _rings(graph, network) if graph is whole else (None, [])
     remarks = [*on_links, *on_rings]
     network = network.routing(_talking_pairs(graph)) if network.implies_routes else network
+    require_room_for(graph.arrays(), network)
     tasks, devices, part_of = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
     file = TaskGraphFile(
         source=source,
@@ -190,18 +190,25 @@ def taskgraph_and_origin(
     return file, tuple(remarks), origin[part_of]
 
 
-def require_room_for(tasks: TaskArrays, n_server: int) -> None:
+def require_room_for(tasks: TaskArrays, network: Network) -> None:
     """Refuse a task graph that no file holds, before one is made of it, which takes minutes.
+
+    Parameters
+    ----------
+    tasks : TaskArrays
+    network : Network
+        With routes for what they send.
 
     Raises
     ------
     TooLargeError
-        If tasks, and a path for each pair of servers that sends, alone are too many.
+        If tasks and the routes they need alone are too many.
     """
-    pairs = np.zeros(n_server**2, np.bool_)
-    pairs[tasks.place[tasks.kind == NOMINAL_COMM]] = True
-    n_route = int(np.count_nonzero(pairs))
-    require_room(len(tasks.kind), len(tasks.succ), n_route, LEAST_PATH * n_route)
+    n = network.topology.n_server
+    used = np.zeros(n * n, np.bool_)
+    used[tasks.place[tasks.kind == NOMINAL_COMM]] = True
+    hops = np.diff(network.route_ptr)[used]
+    require_room(len(tasks.kind), len(tasks.succ), len(hops), ROUTE_BYTES * len(hops) + 4 * int(hops.sum()))
 
 
 def _talking_pairs(graph: TaskGraph) -> npt.NDArray[np.int64]:
