@@ -93,9 +93,9 @@ class Builder:
             self._reserve(_workspace(len(work.first), len(work.latest), *grown))
 
 
-def build(problem: Problem, strategy: Strategy) -> TaskGraph:
-    """Task graph of ``strategy``, with arrays of its own."""
-    t = Builder(problem).arrays(strategy)
+def build(problem: Problem, strategy: Strategy, builder: Builder | None = None) -> TaskGraph:
+    """Task graph of ``strategy``, with arrays of its own; ``builder`` is one of the problem, where many are built."""
+    t = (builder or Builder(problem)).arrays(strategy)
     graph = TaskGraph(
         problem.cluster.n_server,
         t.kind.copy(),

@@ -57,6 +57,32 @@ def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() 
     assert {after for _, after in eager} == {(-1,) * 7}
 
 
+def test_dynamic_programming_has_the_optima_among_cuts_of_the_batch_too() -> None:
+    """As where only those are known; operators that have none keep all their cuts."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.dynamic_programming import DynamicProgramming
+
+    b = GraphBuilder("layers", 64)
+    x = b.dense(b.input(2048), 4096)
+    for _ in range(3):
+        x = b.dense(x, 4096)
+    graph = b.build()
+    of_batch = roofline_table(graph, "a100", n_server=8)
+    found = []
+    for table in (of_batch, complete_table(of_batch, graph)):
+        problem = make_problem(graph, table, Cluster(8, link_bandwidth=3e9), CORRECTED)
+        family = family_of("fattree", degree=1, semantics=CORRECTED)
+        space = make_space(problem, strided=True)
+        found.append(DynamicProgramming().points(space, family, None, np.random.default_rng(0)).strategies)
+    batch, every = ({tuple(config.degrees for config in one) for one in strategies} for strategies in found)  # type: ignore[union-attr]
+    assert batch < every
+    assert all(set(degrees[:-1]) <= {1} for strategy in batch for degrees in strategy)
+    assert any(set(degrees[:-1]) > {1} for strategy in every - batch for degrees in strategy)
+
+
 def test_branches_are_cut_within_sets_of_their_own() -> None:
     """Two towers and what joins them, on every size of sets; among them each tower on half of the servers."""
     from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table

@@ -5,6 +5,8 @@ which differ in how much communication they count; the simulator prices what the
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -14,12 +16,14 @@ from flexnet.exact.solver import solve
 from flexnet.exact.terms import Terms, measured_terms, place
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.memory import memory_needed
+from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, make_strategy
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["DynamicProgramming"]
 
+BANNED = 1e6  # seconds
 SHARES = ((1.0, 1.0), (0.5, 0.5), (0.25, 0.25), (0.0, 1.0), (0.0, 0.0))  # of all-reduces and transfers
 
 
@@ -36,7 +40,7 @@ class DynamicProgramming(Start):
         terms = measured_terms(problem, strided=space.strided)
         per_byte = 1.0 / family.server_bandwidth(problem.cluster)
         found: dict[tuple[Config, ...], None] = {}
-        for choices in _selections(terms, per_byte):
+        for choices in _selections(problem, terms, per_byte):
             found[tuple(place(problem, terms, choices, strided=space.strided))] = None
         if memory_limit is not None:
             needed = [memory_needed(problem, make_strategy(problem, configs)) for configs in found]
@@ -46,9 +50,18 @@ class DynamicProgramming(Start):
         return StartPoints(tuple(found))
 
 
-def _selections(terms: Terms, per_byte: float) -> Iterator[tuple[int, ...]]:
+def _selections(problem: Problem, terms: Terms, per_byte: float) -> Iterator[tuple[int, ...]]:
+    """Of all cuts, and of those of the batch alone, which send so much less at a time that no model here tells it."""
+    banned = []
+    for choices, rank in zip(terms.degrees, problem.arrays.rank.tolist(), strict=True):
+        other = np.array([degrees[rank - 1] < prod(degrees) for degrees in choices])
+        banned.append(BANNED * (other & ~other.all()))
     for reduce, move in SHARES:
-        yield solve(terms.tables(per_byte, reduce=reduce, move=move)).choices
+        tables = terms.tables(per_byte, reduce=reduce, move=move)
+        yield solve(tables).choices
+        if any(costs.any() for costs in banned):
+            costs = zip(tables.vertices, banned, strict=True)
+            yield solve(replace(tables, vertices=tuple(own + extra for own, extra in costs))).choices
 
 
 def _trade_offs(terms: Terms, per_byte: float, memory_limit: float) -> Iterator[tuple[int, ...]]:

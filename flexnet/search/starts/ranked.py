@@ -8,7 +8,7 @@ from flexnet.exact.plan_bounds import bound_with_strategy
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
-from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_graph_builder import Builder, build
 
 __all__ = ["most_promising"]
 
@@ -28,6 +28,7 @@ def most_promising(
         Those that come again are looked at once.
     most : int
     """
+    builder = Builder(problem)
     known, found, least, work = set[tuple[bytes, bytes]](), list[Strategy](), list[float](), 0
     for strategy in strategies:
         if work > MOST_WORK:
@@ -36,7 +37,7 @@ def most_promising(
         if key in known:
             continue
         known.add(key)
-        graph = build(problem, strategy)
+        graph = build(problem, strategy, builder)
         work += graph.n_task + problem.cluster.n_server**2
         found.append(strategy)
         least.append(bound_with_strategy(graph, problem.cluster, family).seconds)
