@@ -54,7 +54,7 @@ WALL = 1.05  # a recut that takes so many times as long on the best plan's netwo
 HOPELESS = 2.0  # a start that takes so many times the best is not annealed from; of many servers `WORTH_A_FIT` times
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
-REBUILDING = 2.5  # times what a proposal takes on the network there is, of `MANY_SERVERS` or less
+REBUILDING = 2.5  # times what a proposal takes on the network there is
 UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
@@ -150,8 +150,7 @@ class Portfolio:
                 which, strategy = self._propose(rng, current.strategy, schedule.credit)
                 tried = self.moves.moves[which][0].name
             if strategy is not None:
-                share = _share_rebuilt(*schedule.gains) / self._rarer
-                plan, rebuilt, built = self._price(rng, strategy, current, limit, share)
+                plan, rebuilt, built = self._price(rng, strategy, current, limit, _share_rebuilt(*schedule.gains))
         if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
@@ -287,16 +286,8 @@ class Portfolio:
     def _share_rewired(self, schedule: Schedule) -> float:
         """Of the proposals change the network alone."""
         if not is_fit(schedule.round):
-            return REWIRED / self._rarer
-        return FITTED / self._rarer if self._hold >= 0 else 1.0
-
-    @property
-    def _rarer(self) -> float:
-        """How many times less often networks change than of few servers.
-
-        With four times as many, they take twice as many times what a change of the strategy takes.
-        """
-        return float(max(1.0, (self.pricer.problem.cluster.n_server / MANY_SERVERS) ** 0.5))
+            return REWIRED
+        return FITTED if self._hold >= 0 else 1.0
 
     def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
         """The elite after a plan was priced; none where prices need no second look."""

@@ -1,7 +1,5 @@
 """Searches on networks that hold only the routes that are needed; here every network counts as such a large one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from random_models import mlp, problem_of, tower
@@ -10,8 +8,8 @@ from flexnet.model.builder import GraphBuilder
 from flexnet.network import implied
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
-from flexnet.search import portfolio, trials
 from flexnet.search import prepare as preparing
+from flexnet.search import trials
 from flexnet.search.find import find_plan
 from flexnet.search.plan import price
 from flexnet.search.prepare import prepare
@@ -87,15 +85,6 @@ def test_of_many_servers_hopeless_starts_are_tried_on_random_networks_alone(monk
         assert plan.seconds == priced_as
         assert names is None or {network.topology.name for network in priced} == names
         assert (len(priced) <= 2) == (names is not None)
-
-
-def test_networks_change_less_often_where_there_are_more_servers(monkeypatch):
-    ready = prepare(problem(), Settings("topoopt", 0))
-    shares = []
-    for most in (128, 8, 2):
-        monkeypatch.setattr(portfolio, "MANY_SERVERS", most)
-        shares.append(ready.search._share_rewired(replace(ready.state.schedule, round=2)))
-    assert shares == [portfolio.REWIRED, portfolio.REWIRED, portfolio.REWIRED / 2]
 
 
 def test_tables_are_no_layers(monkeypatch):
