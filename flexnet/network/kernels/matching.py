@@ -3,8 +3,11 @@
 import numpy as np
 from numba import njit
 
+from flexnet.network.kernels.xorshift import draw
+
 __all__ = ["heavy_matching"]
 
+WARM_UP = 4  # draws before one that counts: the states of neighbouring servers are much alike
 MOST_PASSES = 8  # over all exchanges; most matchings are done after three
 
 
@@ -53,12 +56,19 @@ def _most_liked(demand, partner, a):  # type: ignore[no-untyped-def]
     """The server without a partner for which one has most; -1 if there is none."""
     best = np.int64(-1)
     most = -1.0
+    drawn = np.int64(-1)  # among equals; of the best, where it was asked for
     for b in range(demand.shape[0]):
         if partner[b] >= 0 or b == a or demand[a, b] < most:
             continue
-        if demand[a, b] > most or _hash(a, b) > _hash(a, best):
-            best = np.int64(b)
-            most = demand[a, b]
+        own = np.int64(-1)
+        if demand[a, b] == most:
+            drawn = _hash(a, best) if drawn < 0 else drawn
+            own = _hash(a, b)
+            if own <= drawn:
+                continue
+        best = np.int64(b)
+        most = demand[a, b]
+        drawn = own
     return best
 
 
@@ -81,8 +91,8 @@ def _exchange(demand, partner):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _hash(a, b):  # type: ignore[no-untyped-def]
-    """A scrambled number of two servers, whichever comes first (the finalizer of splitmix64)."""
-    x = (np.uint64(min(a, b)) << np.uint64(32)) + np.uint64(max(a, b)) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    """A scrambled number of two servers, whichever comes first."""
+    state = min(a, b) * 65537 + max(a, b) + 1
+    for _ in range(WARM_UP):
+        state = draw(state)
+    return state
