@@ -34,7 +34,7 @@ def shortest(ptr, neighbor, hops, seed):  # type: ignore[no-untyped-def]
     total = 0
     for source in range(n_server):
         for target in range(n_server):
-            total += max(hops[target, source], 0)
+            total += max(int(hops[target, source]), 0)
             route_ptr[source * n_server + target + 1] = total
     route = np.empty(total, np.int32)
     nearer = np.empty(neighbor.shape[0], np.int32)  # per node, the links that lead nearer to the target
