@@ -71,7 +71,9 @@ def encode(file: TaskGraphFile) -> npt.NDArray[np.uint8]:
     TooLargeError
         If it does not fit the 2 GiB that FlatBuffer offsets reach.
     """
-    require_room(len(file.tasks.kind), len(file.tasks.succ), len(file.routes.source), _size_of_others(file))
+    tasks, routes = file.tasks, file.routes
+    n_path, n_hop = len(routes.chance), len(routes.hop)
+    require_room(len(tasks.kind), len(tasks.succ), len(routes.source), n_path, n_hop, _size_of_others(file))
     out = _Layout()
     head = out.reserve(4)
     vtables = {name: _put_vtable(out, name) for name in TABLES}
@@ -153,15 +155,21 @@ def _vectors(out: _Layout, vtables: dict[str, int], file: TaskGraphFile) -> dict
     return places
 
 
-def require_room(n_task: int, n_succ: int, n_route: int, others: int = 0) -> None:
-    """Refuse tasks, what they are followed by, and routes that need too many bytes, beside some for ``others``.
+def require_room(n_task: int, n_succ: int, n_route: int, n_path: int, n_hop: int, others: int = 0) -> None:
+    """Refuse what needs too many bytes: tasks, those that follow them, routes, their paths, and nodes of these.
+
+    Parameters
+    ----------
+    n_task, n_succ, n_route, n_path, n_hop : int
+    others : int
+        Bytes of all else.
 
     Raises
     ------
     TooLargeError
         If that is more than a file holds.
     """
-    if 56 * n_task + 8 * n_succ + 32 * n_route + others > MAX_FILE_BYTES:
+    if 56 * n_task + 8 * n_succ + 32 * n_route + 24 * n_path + 4 * n_hop + others > MAX_FILE_BYTES:
         raise TooLargeError(
             f"a task graph of {n_task} tasks and {n_route} routes does not fit the 2 GiB of a task graph file; use "
             "fewer servers or larger segments"
@@ -169,10 +177,9 @@ def require_room(n_task: int, n_succ: int, n_route: int, others: int = 0) -> Non
 
 
 def _size_of_others(file: TaskGraphFile) -> int:
-    """Bytes at most of what is neither tasks nor routes, and of paths."""
-    routes, rings = file.routes, file.rings
+    """Bytes at most of what is neither tasks nor routes."""
+    rings = file.rings
     size = 4096 + 20 * len(file.links) + 44 * len(file.devices.kind)
-    size += 24 * len(routes.chance) + 4 * len(routes.hop)
     size += sum(40 + 4 * len(name) for name in file.operators.name)
     if rings is not None:
         size += 32 * len(rings.size) + 24 * len(rings.jump_ptr) + 4 * len(rings.jump)

@@ -20,9 +20,6 @@ from flexnet.taskgraph_file.encode import encode, require_room
 
 __all__ = ["DRAM_BANDWIDTH", "require_room_for", "taskgraph_and_origin", "taskgraph_file", "write_taskgraph"]
 
-ROUTE_BYTES = 28
-"""Of the path of a route in a file, beside 4 for every hop."""
-
 DRAM_BANDWIDTH = 33554432e3
 """Bytes/s; the constant of the original, which no reader uses."""
 
@@ -161,7 +158,7 @@ def taskgraph_and_origin(
     rings, on_rings = _rings(graph, network) if graph is whole else (None, [])
     remarks = [*on_links, *on_rings]
     network = network.routing(_talking_pairs(graph)) if network.implies_routes else network
-    require_room_for(graph.arrays(), network)
+    require_room_for(graph, network)
     tasks, devices, part_of = task_columns(graph, n + topology.n_switch, run_seconds, split=rings is None)
     file = TaskGraphFile(
         source=source,
@@ -190,12 +187,12 @@ def taskgraph_and_origin(
     return file, tuple(remarks), origin[part_of]
 
 
-def require_room_for(tasks: TaskArrays, network: Network) -> None:
+def require_room_for(tasks: TaskArrays | TaskGraph, network: Network) -> None:
     """Refuse a task graph that no file holds, before one is made of it, which takes minutes.
 
     Parameters
     ----------
-    tasks : TaskArrays
+    tasks : TaskArrays or TaskGraph
     network : Network
         With routes for what they send.
 
@@ -207,8 +204,9 @@ def require_room_for(tasks: TaskArrays, network: Network) -> None:
     n = network.topology.n_server
     used = np.zeros(n * n, np.bool_)
     used[tasks.place[tasks.kind == NOMINAL_COMM]] = True
-    hops = np.diff(network.route_ptr)[used]
-    require_room(len(tasks.kind), len(tasks.succ), len(hops), ROUTE_BYTES * len(hops) + 4 * int(hops.sum()))
+    links = np.diff(network.route_ptr)[used]
+    n_route = len(links)
+    require_room(len(tasks.kind), len(tasks.succ), n_route, n_route, int(links.sum()) + n_route)
 
 
 def _talking_pairs(graph: TaskGraph) -> npt.NDArray[np.int64]:

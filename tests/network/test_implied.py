@@ -40,6 +40,13 @@ def unrouted(topology):
     return connect(topology, 1e9, 1e-6, no_routes(topology.n_server))
 
 
+def drawn_pairs(draw, n, share):
+    """Bytes between servers, of which a share of the ordered pairs sends some."""
+    pairs = draw.random((n, n)) * (draw.random((n, n)) < share) * 1e6
+    np.fill_diagonal(pairs, 0.0)
+    return pairs
+
+
 def rows(routes, pairs):
     return [routes[1][routes[0][p] : routes[0][p + 1]].tolist() for p in pairs]
 
@@ -131,8 +138,7 @@ def test_too_many_links_are_told(monkeypatch):
 @settings(deadline=None, max_examples=40)
 def test_changed_networks_have_routes_for_their_demand(seed):
     draw = rng(seed)
-    pairs = draw.random((12, 12)) * (draw.random((12, 12)) < 0.2) * 1e6
-    np.fill_diagonal(pairs, 0.0)
+    pairs = drawn_pairs(draw, 12, 0.2)
     groups = {tuple(range(12)): 1e6, (0, 2, 5): 1e5}
     demand = Demand(12, pairs, {12: 1e6, 3: 1e5}, groups)
     network = unrouted(random_graph(12, 4, draw))
@@ -151,8 +157,7 @@ def test_changed_networks_have_routes_for_their_demand(seed):
 @settings(deadline=None, max_examples=20)
 def test_routes_that_are_still_shortest_are_kept_when_links_change(seed):
     draw = rng(seed)
-    pairs = draw.random((10, 10)) * (draw.random((10, 10)) < 0.5) * 1e6
-    np.fill_diagonal(pairs, 0.0)
+    pairs = drawn_pairs(draw, 10, 0.5)
     cycle = tuple(draw.permutation(10).tolist())
     demand = Demand(10, pairs, {10: 1e6}, {tuple(range(10)): 1e6})
     before = unrouted(random_graph(10, 3, draw)).routing(np.arange(100))

@@ -5,7 +5,7 @@ from numba import njit
 
 __all__ = ["hops_from", "hops_to"]
 
-FAR = 32767  # nowhere is as far; less one, and one more is still a number of 16 bits
+FAR = 32766  # nowhere is as far; one more is still a number of 16 bits
 BLOCK = 128  # targets whose distances are told at once: those of thousands of nodes stay in the cache
 MOST_SWEEPS = 24  # of longer paths every node is searched
 DENSE = 64  # links of a node, in the mean: with more, a search soon has met all nodes
@@ -46,7 +46,7 @@ def hops_to(ptr, neighbor, targets):  # type: ignore[no-untyped-def]
     Returns
     -------
     int16 (n_target, n_node)
-        -1 where there is no way; at most 32,766.
+        -1 where there is no way; at most 32,765.
     """
     n_node = ptr.shape[0] - 1
     n_target = targets.shape[0]
@@ -64,7 +64,7 @@ def hops_to(ptr, neighbor, targets):  # type: ignore[no-untyped-def]
         for k in range(here.shape[0]):
             row = hops[begin + k]
             for node in range(n_node):
-                row[node] = block[node, k] if block[node, k] < FAR - 1 else -1
+                row[node] = block[node, k] if block[node, k] < FAR else -1
     return hops
 
 
@@ -75,7 +75,7 @@ def _settled(ptr, neighbor, targets, hops):  # type: ignore[no-untyped-def]
     All targets of a node are looked at side by side, which processors do many at a time.
     """
     n_node, n_target = hops.shape
-    far, one = np.int16(FAR - 1), np.int16(1)
+    far, one = np.int16(FAR), np.int16(1)
     hops[:] = far
     for k in range(targets.shape[0]):
         hops[targets[k], k] = 0

@@ -4,18 +4,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.csr import aranges
 from flexnet.network.cycle_layout import cycle_layout
 from flexnet.network.demand import Demand
 from flexnet.network.implied import with_pairs
-from flexnet.network.kernels.held_routes import kept
+from flexnet.network.kernels.held_routes import kept, replaced
 from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network, Routes, connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology, adjacency
 from flexnet.network.wiring.balance import balanced, with_demand
 
-__all__ = ["as_cycles", "merged_routes", "rewired"]
+__all__ = ["as_cycles", "rewired"]
 
 Cycles = tuple[tuple[int, ...], ...]
 
@@ -71,7 +70,7 @@ def rewired(
     if network.implies_routes:
         routes, stays = _kept_routes(network, topology, demand)
     else:
-        routes, stays = merged_routes(network, topology, shortest_routes(topology, rng))
+        routes, stays = _merged_routes(network, topology, shortest_routes(topology, rng))
     changed = connect(topology, network.link_bandwidth, network.latency, routes)
     return balanced(with_demand(changed, demand), demand, rng, np.flatnonzero(~stays))
 
@@ -87,30 +86,14 @@ def _kept_routes(network: Network, topology: Topology, demand: Demand) -> tuple[
     return with_pairs(topology.n_server, link_from, link_to, tuple(routes), missing), stays
 
 
-def merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[Routes, npt.NDArray[np.bool_]]:
-    """The routes of a network where a topology of as many servers still has their links, and none is shorter.
-
-    Parameters
-    ----------
-    network : Network
-    topology : Topology
-    fresh : (route_ptr, route)
-        Shortest routes of the topology.
-
-    Returns
-    -------
-    routes : (route_ptr, route)
-    stays : bool (n_server * n_server,)
-        Which of them are of the network.
-    """
-    fresh_ptr, fresh_route = fresh
-    translated = _link_now(network, topology)[network.route]
-    lost = np.concatenate([[0], np.cumsum(translated < 0)])
-    ptr = network.route_ptr
-    stays = (lost[ptr[1:]] == lost[ptr[:-1]]) & (np.diff(ptr) == np.diff(fresh_ptr))
-    both = np.concatenate([translated, fresh_route])
-    begin = np.where(stays, ptr[:-1], fresh_ptr[:-1].astype(np.int64) + len(translated))
-    return (fresh_ptr, both[aranges(begin, np.diff(fresh_ptr))].astype(np.int32)), stays
+def _merged_routes(network: Network, topology: Topology, fresh: Routes) -> tuple[Routes, npt.NDArray[np.bool_]]:
+    """Shortest routes of a topology, but those that a network still has stay; and which of them do."""
+    n, (fresh_ptr, fresh_route) = topology.n_server, fresh
+    hops = np.diff(fresh_ptr).reshape(n, n).astype(np.int16)
+    now, every = _link_now(network, topology), np.ones(n * n, np.bool_)
+    ptr, route, stays = kept(network.route_ptr, network.route, now, hops, every)
+    pairs, begin = np.flatnonzero(stays), ptr.astype(np.int64)
+    return replaced(fresh_ptr, fresh_route, pairs, begin[pairs], np.diff(begin)[pairs], route), stays
 
 
 def _link_now(network: Network, topology: Topology) -> npt.NDArray[np.int32]:

@@ -14,6 +14,7 @@ import numpy as np
 from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import Terms, measured_terms, place
+from flexnet.model.cutting import batch_degrees
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
@@ -23,7 +24,7 @@ from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["DynamicProgramming"]
 
-BANNED = 1e6  # seconds
+BANNED = 1e6  # seconds of a cut that is not to be chosen
 SHARES = ((1.0, 1.0), (0.5, 0.5), (0.25, 0.25), (0.0, 1.0), (0.0, 0.0))  # of all-reduces and transfers
 
 
@@ -54,14 +55,15 @@ def _selections(problem: Problem, terms: Terms, per_byte: float) -> Iterator[tup
     """Of all cuts, and of those of the batch alone, which send so much less at a time that no model here tells it."""
     banned = []
     for choices, rank in zip(terms.degrees, problem.arrays.rank.tolist(), strict=True):
-        other = np.array([degrees[rank - 1] < prod(degrees) for degrees in choices])
+        other = np.array([degrees != batch_degrees(rank, prod(degrees)) for degrees in choices])
         banned.append(BANNED * (other & ~other.all()))
+    of_batch_alone = not any(extra.any() for extra in banned)
     for reduce, move in SHARES:
         tables = terms.tables(per_byte, reduce=reduce, move=move)
         yield solve(tables).choices
-        if any(costs.any() for costs in banned):
-            costs = zip(tables.vertices, banned, strict=True)
-            yield solve(replace(tables, vertices=tuple(own + extra for own, extra in costs))).choices
+        if not of_batch_alone:
+            vertices = tuple(own + extra for own, extra in zip(tables.vertices, banned, strict=True))
+            yield solve(replace(tables, vertices=vertices)).choices
 
 
 def _trade_offs(terms: Terms, per_byte: float, memory_limit: float) -> Iterator[tuple[int, ...]]:
