@@ -11,9 +11,9 @@ ROUNDING = 1e-12  # of costs, within which the first test of `mark_undominated` 
 
 @kernel
 def pair_bytes(  # type: ignore[no-untyped-def]
-    edge, producer, consumer, producer_home, consumer_home, consumer_rank, n_server, strided, room, moved, least
+    edge, producer, consumer, producer_home, consumer_home, consumer_rank, n_server, strided, room, moved
 ):
-    """Elements of the busiest server, and least elements of all servers, each way, for every pair of configs.
+    """Elements of the busiest server, each way, for every pair of configs.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ def pair_bytes(  # type: ignore[no-untyped-def]
         Of its output; degrees from there on are of its reduction.
     n_server : int
     strided : bool
-    room : float64 (3, rank, most parts in a dimension)
+    room : float64 (2, rank, most parts in a dimension)
         To work in.
-    moved, least : float64 (n_producer, n_consumer)
+    moved : float64 (n_producer, n_consumer)
         To be filled.
     """
     rank = edge.shape[0]
-    wanted, largest, sent = room[0], room[1], room[2]
+    wanted, sent = room[0], room[1]
     for a in range(producer.shape[0]):
         senders = _product(producer, a, 0)
         sums = _product(producer, a, rank)  # parts that hold partial sums of the same elements
@@ -46,18 +46,14 @@ def pair_bytes(  # type: ignore[no-untyped-def]
             reader_step = max(n_server // readers, 1) if strided else 1
             repeats = readers  # parts of the consumer that read the same
             for k in range(rank):
-                _measure(edge, producer, a, consumer, b, k, wanted, largest, sent)
+                _measure(edge, producer, a, consumer, b, k, wanted, sent)
                 if edge[k, 1] >= 0:
                     repeats //= consumer[b, edge[k, 1]]
-            total, kept, busiest = 0.0, 0.0, 0.0
+            busiest = 0.0
             for j in range(readers):
-                reads, most, here = 1.0, 1.0, 0.0
+                reads, here = 1.0, 0.0
                 for k in range(rank):
-                    coordinate = _coordinate(consumer, b, j, edge[k, 1])
-                    reads *= wanted[k, coordinate]
-                    most *= largest[k, coordinate]
-                total += reads * sums
-                kept += most
+                    reads *= wanted[k, _coordinate(consumer, b, j, edge[k, 1])]
                 if reads * sums <= busiest:
                     continue
                 at = (consumer_home + _place(j, readers, reader_sums) * reader_step - producer_home) % n_server
@@ -75,13 +71,12 @@ def pair_bytes(  # type: ignore[no-untyped-def]
                     here = _shared(edge, producer, a, i, consumer, b, _part(at // reader_step, readers, reader_sums))
                 busiest = max(busiest, sends - here)
             moved[a, b] = busiest
-            least[a, b] = max(total - kept, 0.0)
 
 
 @inlined
-def _measure(edge, producer, a, consumer, b, k, wanted, largest, sent):  # type: ignore[no-untyped-def]
-    """Of dimension ``k`` what every part of the consumer reads, the most of it that one part of the producer holds, and
-    what every part of the producer sends to all parts of the consumer that differ in this dimension.
+def _measure(edge, producer, a, consumer, b, k, wanted, sent):  # type: ignore[no-untyped-def]
+    """Of dimension ``k`` what every part of the consumer reads, and what every part of the producer sends to all parts
+    of the consumer that differ in this dimension.
     """
     extent, degree = edge[k, 0], producer[a, k]
     step = extent // degree
@@ -89,16 +84,13 @@ def _measure(edge, producer, a, consumer, b, k, wanted, largest, sent):  # type:
     for coordinate in range(consumer[b, edge[k, 1]] if edge[k, 1] >= 0 else 1):
         low, high = _reads(edge, consumer, b, k, coordinate)
         wanted[k, coordinate] = max(high - low, 0)
-        largest[k, coordinate] = 0.0
         if high <= low:
             continue
         first = min(low // step, degree - 1) if step > 0 else degree - 1
         last = min((high - 1) // step, degree - 1) if step > 0 else degree - 1
         for at in range(first, last + 1):
             begin, end = _holds(extent, degree, at)
-            both = max(min(high, end) - max(low, begin), 0)
-            largest[k, coordinate] = max(largest[k, coordinate], both)
-            sent[k, at] += both
+            sent[k, at] += max(min(high, end) - max(low, begin), 0)
 
 
 @inlined

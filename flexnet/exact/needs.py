@@ -53,6 +53,11 @@ class EdgeNeeds:
     covered: bool
     read: bool
 
+    def brought(self) -> "EdgeNeeds":
+        """The same where an edge before may bring the bytes already, which then counts for both."""
+        none = np.zeros_like(self.total)
+        return EdgeNeeds(none, none, none, none, none, self.covered, self.read)
+
 
 class _Dimension(NamedTuple):
     """A dimension of a tensor, and what its consumer reads of it; see `flexnet.plan.arrays.ProblemArrays`."""
@@ -158,7 +163,8 @@ def least_needs(
             tables = (needs.receive, needs.send, needs.receive_all, needs.send_all, needs.total)
             receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
             known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered, needs.read)
-        edges[u, v] = _joined(edges[u, v], known[key]) if (u, v) in edges else known[key]
+        needs = known[key] if arrays.edge_before[e] < 0 else known[key].brought()
+        edges[u, v] = _joined(edges[u, v], needs) if (u, v) in edges else needs
     detours = find_detours(problem, {ends for ends, needs in edges.items() if not needs.read})
     of_parts, forward, backward, forward_work, backward_work, inside, reduced, of_all, once, all_once = map(
         tuple, values

@@ -34,29 +34,20 @@ class Terms:
         The choices of every operator.
     compute : tuple of float64 (n_choice,)
         Seconds of one part, forward and backward.
-    work : tuple of float64 (n_choice,)
-        Seconds of all parts.
     reduced : tuple of float64 (n_choice,)
         Bytes each server of a group sends to all-reduce the weights, added over weights.
-    reduced_total : tuple of float64 (n_choice,)
-        The same for all servers together.
     memory : tuple of float64 (n_choice,)
         Bytes of a server.
     moved : Mapping of (n_choice, n_choice)
-        Bytes the busiest server receives or sends, forward and backward, as placed.
-    moved_least : Mapping of (n_choice, n_choice)
-        Bytes all servers receive, forward and backward, if every part lies with the one it takes most of; this
-        holds for any placement with the parts of an operator on different servers.
+        Bytes the busiest server receives or sends, forward and backward, as placed; what another operator may have
+        brought there already counts all the same.
     """
 
     degrees: tuple[tuple[tuple[int, ...], ...], ...]
     compute: tuple[Floats, ...]
-    work: tuple[Floats, ...]
     reduced: tuple[Floats, ...]
-    reduced_total: tuple[Floats, ...]
     memory: tuple[Floats, ...]
     moved: dict[tuple[int, int], Floats]
-    moved_least: dict[tuple[int, int], Floats]
 
     def tables(self, per_byte: float, *, reduce: float = 1.0, move: float = 1.0) -> CostTables:
         """Seconds: compute, plus shares of the time that all-reduces and transfers would take alone.
@@ -91,45 +82,44 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     degrees = tuple(tuple(problem.candidates[op][row].degrees for row in chosen) for op, chosen in enumerate(rows))
     flat = [arrays.candidate_ptr[op] + np.array(chosen) for op, chosen in enumerate(rows)]
     compute = tuple(arrays.forward[at] + arrays.backward[at] for at in flat)
-    reduced, total = [], []
+    reduced = []
     for op, at in enumerate(flat):
-        sent, all_sent = np.zeros(len(at)), np.zeros(len(at))
+        sent = np.zeros(len(at))
         for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]):
             cut, reduction = arrays.weight_cut[w], arrays.rank[op]
             shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
             groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]
             members = arrays.parts[at] // groups
             sent += 2.0 * (members - 1) / members * (arrays.weight_bytes[w] // shards)
-            all_sent += 2.0 * (members - 1) * (arrays.weight_bytes[w] // shards) * groups
         reduced.append(sent)
-        total.append(all_sent)
     moved: dict[tuple[int, int], Floats] = {}
-    least: dict[tuple[int, int], Floats] = {}
-    known: dict[tuple[object, ...], tuple[Floats, Floats]] = {}
+    known: dict[tuple[object, ...], Floats] = {}
+    brought = set[tuple[object, ...]]()
+    first = list(range(len(arrays.edge_src)))  # of the edges that carry the same tensor
     homes = _homes(problem, degrees)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         rank = int(arrays.edge_rank[e])
         windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
         edge = np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
+        first[e] = first[arrays.edge_before[e]] if arrays.edge_before[e] >= 0 else e
+        if (first[e], v, edge.tobytes()) in brought:  # an operator that reads it twice
+            continue
+        brought.add((first[e], v, edge.tobytes()))
         size = int(arrays.edge_element_bytes[e])
         key = (edge.tobytes(), size, degrees[u], degrees[v], int(arrays.rank[v]), homes[u], homes[v])
         if key not in known:
-            tables = np.zeros((len(flat[u]), len(flat[v]))), np.zeros((len(flat[u]), len(flat[v])))
+            table = np.zeros((len(flat[u]), len(flat[v])))
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v]
-            room = np.empty((3, rank, max(int(ends[0].max()), int(ends[1].max()))))
-            pair_bytes(edge, *ends, int(arrays.rank[v]), n_server, strided, room, *tables)
-            known[key] = 2.0 * size * tables[0], 2.0 * size * tables[1]  # there and back
-        for terms, table in zip((moved, least), known[key], strict=True):
-            terms[u, v] = terms[u, v] + table if (u, v) in terms else table
+            room = np.empty((2, rank, max(int(ends[0].max()), int(ends[1].max()))))
+            pair_bytes(edge, *ends, int(arrays.rank[v]), n_server, strided, room, table)
+            known[key] = 2.0 * size * table  # there and back
+        moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
     return Terms(
         degrees,
         compute,
-        tuple(seconds * arrays.parts[at] for seconds, at in zip(compute, flat, strict=True)),
         tuple(reduced),
-        tuple(total),
         tuple(arrays.memory[at] * float(gpu) for at, gpu in zip(flat, problem.gpus_of_part, strict=True)),
         moved,
-        least,
     )
 
 

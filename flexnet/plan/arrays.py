@@ -31,7 +31,8 @@ class ProblemArrays(NamedTuple):
     ``edge_element_bytes``, ``edge_split`` (n_edge, MAX_RANK): the consumer's config dimension that cuts each
     dimension of its input, -1 where the part reads all of it; ``edge_extent``: the size these pieces add up to, of the
     input or, where windows slide over it, of the output; ``edge_stride``, ``edge_window``, ``edge_padding``: element e
-    reads ``window`` elements from e stride - padding on; ``edge_by_batch``: batch is cut by batch.
+    reads ``window`` elements from e stride - padding on; ``edge_by_batch``: batch is cut by batch;
+    ``edge_before``: the last edge before that carries the same tensor, -1 if none does or transfers are not shared.
     Turns (`flexnet.plan.turns`): ``in_turn``, whether transfers of ``turn_bytes`` or more take any; ``needed``
     (n_op, n_op): whether the operator of a row needs that of a column.
     """
@@ -63,6 +64,7 @@ class ProblemArrays(NamedTuple):
     edge_window: Ints
     edge_padding: Ints
     edge_by_batch: npt.NDArray[np.bool_]
+    edge_before: Ints
     in_turn: bool
     turn_bytes: float
     needed: npt.NDArray[np.bool_]
@@ -123,8 +125,9 @@ class Workspace(NamedTuple):
     """Room for the largest task graph so far; `Builder` grows it.
 
     Names as in `TaskArrays`; ``record_from`` and ``record_to`` are edges as they are found, ``first`` (n_op,) the
-    first task of every operator, ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier``
-    (n_task,) lists of the transfers of every pair of servers, and the numbers (1,) say how much is used.
+    first task of every operator, ``first_transfer`` (n_edge,) the first of those that bring what goes along an edge,
+    ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier`` (n_task,) lists of the transfers of
+    every pair of servers, and the numbers (1,) say how much is used.
     """
 
     kind: npt.NDArray[np.int8]
@@ -140,6 +143,7 @@ class Workspace(NamedTuple):
     record_from: npt.NDArray[np.int32]
     record_to: npt.NDArray[np.int32]
     first: npt.NDArray[np.int64]
+    first_transfer: npt.NDArray[np.int64]
     fill: npt.NDArray[np.int32]
     latest: npt.NDArray[np.int32]
     earlier: npt.NDArray[np.int32]

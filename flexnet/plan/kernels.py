@@ -2,8 +2,8 @@
 
 That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
 then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
-blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators,
-and transfers between two servers may take turns.
+blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators;
+consumers on the same servers may share transfers, and those between two servers take turns.
 """
 
 import numpy as np
@@ -41,11 +41,16 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     for op in range(n_op):
         for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
             _add_all_reduces(problem, strategy, work, op, weight)
-    first_transfer = work.n_task[0]
+    n_before = work.n_task[0]
     for edge in range(problem.edge_src.shape[0]):
-        _add_transfers(problem, strategy, work, edge)
+        shared = _shared_edge(problem, strategy, edge)
+        if shared < 0:
+            work.first_transfer[edge] = work.n_task[0]
+        else:
+            work.first_transfer[edge] = work.first_transfer[shared]
+        _add_transfers(problem, strategy, work, edge, shared)
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
-        _let_take_turns(problem, work, first_transfer, work.n_task[0])
+        _let_take_turns(problem, work, n_before, work.n_task[0])
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
     if (
         n_task <= work.kind.shape[0]
@@ -142,12 +147,63 @@ def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-un
 
 
 @inlined
-def _add_transfers(problem, strategy, work, edge):  # type: ignore[no-untyped-def]
+def _shared_edge(problem, strategy, edge):  # type: ignore[no-untyped-def]
+    """The last edge before this one that brings the same elements of a tensor to the same servers; -1: none does."""
+    other = problem.edge_before[edge]
+    while other >= 0 and not _reads_alike(problem, strategy, edge, other):
+        other = problem.edge_before[other]
+    return other
+
+
+@inlined
+def _reads_alike(problem, strategy, edge, other):  # type: ignore[no-untyped-def]
+    """Whether the parts of two consumers of a tensor read the same of it, part by part on the same servers."""
+    dst, dst_other = np.uint32(problem.edge_dst[edge]), np.uint32(problem.edge_dst[other])
+    consumer = np.uint32(problem.candidate_ptr[dst] + strategy.choice[dst])
+    consumer_other = np.uint32(problem.candidate_ptr[dst_other] + strategy.choice[dst_other])
+    n = problem.parts[consumer]
+    if problem.parts[consumer_other] != n:
+        return False
+    for j in range(n):
+        if strategy.devices[dst, j] != strategy.devices[dst_other, j]:
+            return False
+    for k in range(problem.edge_rank[edge]):
+        degree, stride = _cut_along(problem, consumer, problem.edge_split[edge, k])
+        degree_other, stride_other = _cut_along(problem, consumer_other, problem.edge_split[other, k])
+        if degree != degree_other:
+            return False
+        if degree > 1 and (
+            stride != stride_other
+            or problem.edge_extent[edge, k] != problem.edge_extent[other, k]
+            or problem.edge_stride[edge, k] != problem.edge_stride[other, k]
+            or problem.edge_window[edge, k] != problem.edge_window[other, k]
+            or problem.edge_padding[edge, k] != problem.edge_padding[other, k]
+        ):
+            return False
+    return True
+
+
+@inlined
+def _cut_along(problem, candidate, dim):  # type: ignore[no-untyped-def]
+    """Degree of a config dimension, 1 of none (-1), and how many parts lie between two neighbours along it."""
+    if dim < 0:
+        return 1, 1
+    stride = 1
+    for k in range(dim):
+        stride *= problem.degrees[candidate, k]
+    return problem.degrees[candidate, dim], stride
+
+
+@inlined
+def _add_transfers(problem, strategy, work, edge, shared):  # type: ignore[no-untyped-def]
     """Activations forward and their gradients backward along an edge, for every two parts that share elements.
 
     Of a producer cut along a reduction, a part reads what each of its parts has of an element, sums it up, and returns
-    the gradient to all of them.
+    the gradient to all of them.  What comes with an edge before is not sent once more: both consumers wait for it, and
+    the sum of their gradients returns.
     """
+    known = work.first_transfer[edge]
+    is_known = shared >= 0 and problem.edge_dst[shared] == problem.edge_dst[edge]
     box, degrees = work.box, problem.degrees
     src, dst = problem.edge_src[edge], problem.edge_dst[edge]
     producer = problem.candidate_ptr[src] + strategy.choice[src]
@@ -180,7 +236,8 @@ def _add_transfers(problem, strategy, work, edge):  # type: ignore[no-untyped-de
                     at = box.at[k]
                     size *= min(box.high[k], (at + 1) * box.step[k]) - max(box.low[k], at * box.step[k])
                     i = i * degrees[producer, k] + at
-                _join_parts(problem, strategy, work, src, partial * block + i, dst, j, size)
+                if not is_known:
+                    known = _join_parts(problem, strategy, work, src, partial * block + i, dst, j, size, shared, known)
                 more = _next_producer(box, first_dim, rank)
 
 
@@ -224,20 +281,28 @@ def _next_producer(box, first_dim, rank):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _join_parts(problem, strategy, work, src, i, dst, j, size):  # type: ignore[no-untyped-def]
-    """Part ``j`` of ``dst`` reads ``size`` bytes of part ``i`` of ``src``, and returns their gradient."""
+def _join_parts(problem, strategy, work, src, i, dst, j, size, shared, known):  # type: ignore[no-untyped-def]
+    """Part ``j`` of ``dst`` reads ``size`` bytes of part ``i`` of ``src``, and returns their gradient.
+
+    With ``shared`` task ``known`` brings them already; returns which one brings the next.
+    """
     src_server, dst_server = strategy.devices[np.uint32(src), np.uint32(i)], strategy.devices[np.uint32(dst), j]
     producer, consumer = work.first[np.uint32(src)] + 2 * i, work.first[np.uint32(dst)] + 2 * j
     if src_server == dst_server:
         _add_record(work, producer, consumer)
         _add_record(work, consumer + 1, producer + 1)
-    else:
-        there = _add_task(work, NOMINAL_COMM, src_server * problem.n_server + dst_server, 0.0, size, 2 * dst)
-        back = _add_task(work, NOMINAL_COMM, dst_server * problem.n_server + src_server, 0.0, size, 2 * dst)
-        _add_record(work, producer, there)
-        _add_record(work, there, consumer)
-        _add_record(work, consumer + 1, back)
-        _add_record(work, back, producer + 1)
+        return known
+    if shared >= 0:
+        _add_record(work, known, consumer)
+        _add_record(work, consumer + 1, known + 1)
+        return known + 2
+    there = _add_task(work, NOMINAL_COMM, src_server * problem.n_server + dst_server, 0.0, size, 2 * dst)
+    back = _add_task(work, NOMINAL_COMM, dst_server * problem.n_server + src_server, 0.0, size, 2 * dst)
+    _add_record(work, producer, there)
+    _add_record(work, there, consumer)
+    _add_record(work, consumer + 1, back)
+    _add_record(work, back, producer + 1)
+    return known
 
 
 @inlined

@@ -175,6 +175,7 @@ def make_problem(
         edge_by_batch=np.array(
             [split[-1] == op.rank - 1 for split, (op, _) in zip(splits, edges, strict=True)], np.bool_
         ),
+        edge_before=_edges_before(edges, semantics.share_transfers),
         in_turn=semantics.transfers_in_turn and cluster.n_server <= MOST_SERVERS,
         turn_bytes=least_bytes(cluster),
         needed=needs(len(graph.operators), [(_producer(op, i), op.index) for op, i in edges]),
@@ -279,6 +280,16 @@ def _producer(op: Operator, i: int) -> int:
     source = op.inputs[i].op
     assert source is not None
     return source
+
+
+def _edges_before(edges: list[tuple[Operator, int]], shared: bool) -> Ints:
+    """Of every edge the last one before it that carries the same tensor; -1 where there is none, or none is shared."""
+    before, latest = [], dict[tuple[int, int], int]()
+    for number, (op, i) in enumerate(edges):
+        tensor = _producer(op, i), op.inputs[i].output
+        before.append(latest.get(tensor, -1) if shared else -1)
+        latest[tensor] = number
+    return _ints(before)
 
 
 def _ints(values: list[int]) -> Ints:

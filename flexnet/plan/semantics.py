@@ -58,6 +58,9 @@ class Semantics:
     spread_transfers : bool
         What a task sends to several servers leaves in an order that spreads all senders over the receivers at any
         time (`flexnet.plan.transfer_order`); otherwise in that of the parts that wait for it.
+    share_transfers : bool
+        What operators on the same servers read alike of a tensor is sent to them once, and the sum of their gradients
+        returns; otherwise it is sent to each of them (simulator.cc:801).
     transfers_in_turn : bool
         Of two transfers between the same servers, one that is for an operator which needs that of the other waits for
         it (`flexnet.plan.turns`); otherwise they share links.
@@ -78,6 +81,7 @@ class Semantics:
     shape_costs: bool
     pack_cycles: bool
     spread_transfers: bool
+    share_transfers: bool
     transfers_in_turn: bool
 
 
@@ -97,6 +101,7 @@ ORIGINAL = Semantics(
     shape_costs=False,
     pack_cycles=False,
     spread_transfers=False,
+    share_transfers=False,
     transfers_in_turn=False,
 )
 """What the released FlexNet does."""
@@ -117,6 +122,7 @@ CORRECTED = Semantics(
     shape_costs=True,
     pack_cycles=True,
     spread_transfers=True,
+    share_transfers=True,
     transfers_in_turn=True,
 )
 """What the TopoOpt paper means; the default."""

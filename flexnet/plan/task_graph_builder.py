@@ -14,7 +14,9 @@ from flexnet.structs import held
 __all__ = ["Builder", "build"]
 
 
-def _workspace(n_op: int, n_pair: int, n_task: int, n_record: int, n_group: int, n_member: int) -> Workspace:
+def _workspace(
+    n_op: int, n_edge: int, n_pair: int, n_task: int, n_record: int, n_group: int, n_member: int
+) -> Workspace:
     return Workspace(
         kind=np.empty(n_task, np.int8),
         place=np.empty(n_task, np.int32),
@@ -29,6 +31,7 @@ def _workspace(n_op: int, n_pair: int, n_task: int, n_record: int, n_group: int,
         record_from=np.empty(n_record, np.int32),
         record_to=np.empty(n_record, np.int32),
         first=np.empty(n_op, np.int64),
+        first_transfer=np.empty(n_edge, np.int64),
         fill=np.empty(n_task, np.int32),
         latest=np.empty(n_pair, np.int32),
         earlier=np.empty(n_task, np.int32),
@@ -55,7 +58,7 @@ class Builder:
         arrays = self.problem.arrays
         self._held_problem = held(arrays)
         n_pair = arrays.n_server**2 if arrays.in_turn else 0
-        self._reserve(_workspace(len(arrays.rank), n_pair, 1024, 4096, 64, 1024))
+        self._reserve(_workspace(len(arrays.rank), len(arrays.edge_src), n_pair, 1024, 4096, 64, 1024))
 
     def _reserve(self, work: Workspace) -> None:
         self._work, self._held_work = work, held(work)
@@ -90,7 +93,7 @@ class Builder:
                     work.group[:n_member],
                 )
             grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
-            self._reserve(_workspace(len(work.first), len(work.latest), *grown))
+            self._reserve(_workspace(len(work.first), len(work.first_transfer), len(work.latest), *grown))
 
 
 def build(problem: Problem, strategy: Strategy, builder: Builder | None = None) -> TaskGraph:

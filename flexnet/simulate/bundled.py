@@ -135,6 +135,7 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
         end=np.zeros(n_task),
         waiting=np.zeros(n_task, np.int32),
         bundle=np.full(n_task, -1, np.int32),
+        owner=np.full(n_task, -1, np.int32),
         queues=make_queues(n_task, room.server),
         server_load=np.zeros(room.server),
         rings=Rings(
@@ -150,6 +151,8 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
             extra_latency=np.zeros(room.coflow),
             weight=np.zeros(room.coflow),
             bytes=np.zeros(room.coflow),
+            waiting=_ints(room.coflow),
+            start=np.zeros(room.coflow),
             arrival=np.zeros(room.coflow),
         ),
         running=Running(

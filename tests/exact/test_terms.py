@@ -1,6 +1,7 @@
 """Terms of measured operators, the bound and the frontier, on models with estimated times."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, configs_of, make_strategy
 from flexnet.plan.task_graph_builder import build
-from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.starts.start import bound_of
@@ -59,17 +60,32 @@ def test_terms_are_what_the_task_graph_has(widths: list[int], seed: int, strided
     terms = measured_terms(problem, strided=strided)
     rng = np.random.default_rng(seed)
     choices = [int(rng.integers(len(options))) for options in terms.degrees]
-    tasks = build(problem, make_strategy(problem, place(problem, terms, choices, strided=strided)))
-    work = sum(term[i] for term, i in zip(terms.work, choices, strict=True))
-    assert tasks.seconds[tasks.kind < 2].sum() == pytest.approx(work)
+    configs = place(problem, terms, choices, strided=strided)
+    tasks = build(problem, make_strategy(problem, configs))
+    for op, (compute, choice) in enumerate(zip(terms.compute, choices, strict=True)):
+        of_part = tasks.seconds[(tasks.kind <= BACKWARD) & (tasks.op == op)]
+        assert of_part.sum() == pytest.approx(compute[choice] * len(of_part) / 2)
     sizes = np.diff(tasks.group_ptr)
-    sent = sum(term[i] for term, i in zip(terms.reduced_total, choices, strict=True))
-    assert (2 * (sizes - 1) * tasks.bytes[tasks.kind == ALLREDUCE]).sum() == pytest.approx(sent)
+    sent = 2 * (sizes - 1) / sizes * tasks.bytes[tasks.kind == ALLREDUCE]
+    of_op = np.bincount(tasks.op[tasks.kind == ALLREDUCE], sent, len(choices))
+    shards = np.array([config.degrees[0] for config in configs])  # of Linear operators, which alone have weights
+    assert of_op / shards == pytest.approx([term[i] for term, i in zip(terms.reduced, choices, strict=True)])
     moved = tasks.bytes[tasks.kind == NOMINAL_COMM].sum()
-    least = sum(table[choices[u], choices[v]] for (u, v), table in terms.moved_least.items())
     busiest = sum(table[choices[u], choices[v]] for (u, v), table in terms.moved.items())
-    assert least <= moved + 1e-6
     assert moved / 4 - 1e-6 <= busiest <= moved + 1e-6
+
+
+@pytest.mark.parametrize(("share", "n_read"), [(True, 2), (False, 3)])
+def test_keys_and_values_come_once(share: bool, n_read: int) -> None:
+    """Queries count by themselves: their steps may be cut."""
+    b = GraphBuilder("attention", 8)
+    x = b.dense(b.input(2, 16), 16)
+    b.attention(x, x, x, 16, 2)
+    problem = problem_of(b.build(), 4, replace(CORRECTED, share_transfers=share))
+    terms = measured_terms(problem, strided=True)
+    producer, consumer = (terms.degrees[op].index(degrees) for op, degrees in enumerate([(1, 1, 1), (1, 1, 4)]))
+    three_quarters = 3 / 4 * 8 * 2 * 16 * 4
+    assert terms.moved[0, 1][producer, consumer] == 2 * n_read * three_quarters
 
 
 @pytest.mark.parametrize("strided", [True, False])

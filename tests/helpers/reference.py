@@ -554,10 +554,21 @@ def build(problem, configs):
                     if other.name == config.after:
                         for j in range(len(configs[other.index].devices)):
                             tasks.succ[first[other.index] + 2 * j + 1].append(task)
+    brought = {}  # of every tensor: what edges bring of it where, with the tasks that do
     for op, config in zip(graph.operators, configs, strict=True):
         for number, source in enumerate(op.inputs):
             if source.op is None:
                 continue
+            reads = [
+                (device, input_box(op, number, source.tensor.dims, config.degrees, to, semantics.shard_parameters))
+                for device, to in zip(config.devices, coordinates(config.degrees), strict=True)
+            ]
+            before = brought.setdefault((source.op, source.output), [])
+            alike = [(reader, sent) for reader, same, sent in before if semantics.share_transfers and same == reads]
+            if any(reader == op.index for reader, _ in alike):
+                continue
+            sent = alike[0][1] if alike else {}
+            before.append((op.index, reads, sent))
             producer, dims = configs[source.op], source.tensor.dims
             dtype = output_type(graph, graph.operators[source.op], semantics.inherit_element_size)
             element = ELEMENT_BYTES[dtype or source.tensor.dtype]
@@ -574,8 +585,14 @@ def build(problem, configs):
                         tasks.succ[src_task].append(dst_task)
                         tasks.succ[dst_task + 1].append(src_task + 1)
                         continue
+                    if alike:
+                        there, back = sent[i, j]
+                        tasks.succ[there].append(dst_task)
+                        tasks.succ[dst_task + 1].append(back)
+                        continue
                     there = add(NOMINAL_COMM, src * cluster.n_server + dst, 0.0, size, op.index)
                     back = add(NOMINAL_COMM, dst * cluster.n_server + src, 0.0, size, op.index)
+                    sent[i, j] = there, back
                     for a, b in ((src_task, there), (there, dst_task), (dst_task + 1, back), (back, src_task + 1)):
                         tasks.succ[a].append(b)
     return tasks

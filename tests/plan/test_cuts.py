@@ -3,6 +3,7 @@
 Compared with what the operators' mathematics reads, element by element, and with the result of the uncut model.
 """
 
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -114,7 +115,7 @@ def test_a_part_receives_all_it_reads_from_every_partial_sum(kind, seed):
     n_server = prod(p) + prod(c) + 1
     whole = (1,) * last.rank
     table = cost_table(graph, n_server, [[p], [c], [whole]])
-    problem = make_problem(graph, table, Cluster(n_server), CORRECTED)
+    problem = make_problem(graph, table, Cluster(n_server), replace(CORRECTED, share_transfers=False))
     servers = rng.permutation(n_server).tolist()
     configs = [Config(p, tuple(servers[: prod(p)])), Config(c, tuple(servers[prod(p) : -1]))]
     configs.append(Config(whole, (servers[-1],)))

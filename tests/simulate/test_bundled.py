@@ -1,5 +1,8 @@
 """What a task sends as one coflow, beside flows that each have a rate of their own."""
 
+from dataclasses import replace
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +58,39 @@ def with_lone_transfers(graph):
 def test_bundles_of_one_transfer_are_flows(seed, protocol):
     network, graph = case(seed)
     graph = with_lone_transfers(graph)
+    fair = FairLinks(protocol=protocol).timeline(graph.arrays(), network)
+    bundled = BundledLinks(protocol=protocol).timeline(graph.arrays(), network)
+    assert bundled.seconds == pytest.approx(fair.seconds, rel=1e-9)
+    assert bundled.start == pytest.approx(fair.start, rel=1e-9, abs=1e-12)
+    assert bundled.end == pytest.approx(fair.end, rel=1e-9, abs=1e-12)
+
+
+def with_shared_transfers(rng, graph):
+    """The graph with transfers that wait for later tasks too."""
+    before = [set() for _ in range(graph.n_task)]  # what every task follows
+    sender = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr)).tolist()
+    succ = [graph.successors(task).tolist() for task in range(graph.n_task)]
+    for _ in range(graph.n_task):
+        for a, b in zip(sender, graph.succ.tolist(), strict=True):
+            before[b] |= {a} | before[a]
+    for transfer in np.flatnonzero(graph.kind == NOMINAL_COMM).tolist():
+        owner = next(task for task, following in enumerate(succ) if transfer in following)
+        for task in range(owner + 1, graph.n_task):
+            if graph.kind[task] <= BACKWARD and transfer not in before[task] | {task} and rng.random() < 0.3:
+                succ[task].append(transfer)
+                for other in range(graph.n_task):
+                    if other == transfer or transfer in before[other]:
+                        before[other] |= {task} | before[task]
+    ptr = np.cumsum([0, *map(len, succ)]).astype(np.int32)
+    return replace(graph, succ_ptr=ptr, succ=np.array(list(chain.from_iterable(succ)), np.int32))
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10_000), protocol=st.sampled_from([FLUID, ROCE]))
+def test_a_bundle_begins_when_all_have_ended_that_it_waits_for(seed, protocol):
+    network, graph = case(seed)
+    graph = with_shared_transfers(np.random.default_rng(seed), with_lone_transfers(graph))
+    graph.check()
     fair = FairLinks(protocol=protocol).timeline(graph.arrays(), network)
     bundled = BundledLinks(protocol=protocol).timeline(graph.arrays(), network)
     assert bundled.seconds == pytest.approx(fair.seconds, rel=1e-9)

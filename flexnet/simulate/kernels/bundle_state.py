@@ -40,8 +40,10 @@ class Coflows(NamedTuple):
         Share of a link that one of its flows gets beside others.
     bytes : float64 (n_coflow,)
         Of the largest flow of a bundle, in whole packets.
-    arrival : float64 (n_coflow,)
-        When a bundle has arrived.
+    waiting : int64 (n_coflow,)
+        Tasks that must end before a bundle begins.
+    start, arrival : float64 (n_coflow,)
+        When a bundle began, and when it has arrived.
     """
 
     n: Ints
@@ -53,6 +55,8 @@ class Coflows(NamedTuple):
     extra_latency: Floats
     weight: Floats
     bytes: Floats
+    waiting: Ints
+    start: Floats
     arrival: Floats
 
 
@@ -117,6 +121,7 @@ class BundleLinks(NamedTuple):
 class BundleWork(NamedTuple):
     """Everything together; ``bundle`` int32 (n_task,) is the coflow of a compute task's transfers, -1 if it sends none.
 
+    ``owner`` int32 (n_task,) is the compute task with whose bundle a transfer goes.
     ``start``, ``end``, ``waiting`` and ``stop`` as in `flexnet.simulate.kernels.fair_state.FairWork`.
     """
 
@@ -125,6 +130,7 @@ class BundleWork(NamedTuple):
     end: Floats
     waiting: npt.NDArray[np.int32]
     bundle: npt.NDArray[np.int32]
+    owner: npt.NDArray[np.int32]
     queues: Queues
     server_load: Floats
     rings: Rings

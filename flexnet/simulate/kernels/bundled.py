@@ -34,7 +34,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
     Parameters
     ----------
     tasks : flexnet.plan.arrays.TaskArrays
-        Every transfer waits for one task that computes, and takes no time but that of its bytes; turns do not count.
+        Transfers wait for tasks that compute, and take no time but that of their bytes; turns do not count.
     network, routes, protocol, window, tolerance
         As there; no parameter servers.
     limit : float
@@ -95,8 +95,9 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
                     work.end[which] = now
                     finish = max(finish, now)
                     if what == TASK_ENDS:
-                        next_end = min(next_end, _end_task(tasks, network, protocol, work, which, now))
-                        dirty |= work.bundle[which] >= 0
+                        sent = _end_task(tasks, network, protocol, work, which, now)
+                        next_end = min(next_end, sent)
+                        dirty |= sent < np.inf
                         bound = max(bound, now + work.server_load[np.uint32(tasks.place[which])])
             if finish > limit:
                 return finish, n_place
@@ -127,8 +128,8 @@ def tell_transfers(tasks, work):  # type: ignore[no-untyped-def]
     for task in range(tasks.kind.shape[0]):
         if tasks.kind[task] <= BACKWARD and work.bundle[task] >= 0:
             for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-                if tasks.kind[tasks.succ[p]] == NOMINAL_COMM:
-                    work.start[tasks.succ[p]] = work.end[task]
+                if tasks.kind[tasks.succ[p]] == NOMINAL_COMM and work.owner[tasks.succ[p]] == task:
+                    work.start[tasks.succ[p]] = work.coflows.start[work.bundle[task]]
                     work.end[tasks.succ[p]] = work.coflows.arrival[work.bundle[task]]
 
 
@@ -152,20 +153,34 @@ def _let_follow(tasks, work, following, now):  # type: ignore[no-untyped-def]
 
 @inlined
 def _end_task(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped-def]
-    """Free the server of a task that has ended, release what waited for it alone, and send; when that ends."""
+    """Free the server of a task that has ended, release what waited for it alone, and send; when the first is done."""
     server = np.uint32(tasks.place[task])
     work.server_load[server] -= tasks.seconds[task]
     work.queues.running[server] = -1
     wake(work.queues, server)
+    next_end = np.inf
     for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
         following = np.uint32(tasks.succ[p])
         if tasks.kind[following] != NOMINAL_COMM:
             _let_follow(tasks, work, following, now)
+        elif work.owner[following] != task:
+            next_end = min(next_end, _send(tasks, network, protocol, work, work.owner[following], now))
+    if work.bundle[task] >= 0:
+        next_end = min(next_end, _send(tasks, network, protocol, work, task, now))
+    return next_end
+
+
+@inlined
+def _send(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped-def]
+    """One of those has ended that the bundle of a task waits for; when the bundle ends, if it begins with that."""
+    coflows = work.coflows
     c = work.bundle[task]
-    if c < 0:
+    coflows.waiting[c] -= 1
+    if coflows.waiting[c] > 0:
         return np.inf
+    coflows.start[c] = now
     item = BUNDLE_ARRIVES * tasks.kind.shape[0] + task
-    return _start(network, protocol, work, c, work.coflows.bytes[c], 1, item, now)
+    return _start(network, protocol, work, c, coflows.bytes[c], 1, item, now)
 
 
 @inlined
@@ -174,7 +189,7 @@ def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
     work.coflows.arrival[work.bundle[task]] = now
     for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
         t = np.uint32(tasks.succ[p])
-        if tasks.kind[t] == NOMINAL_COMM:
+        if tasks.kind[t] == NOMINAL_COMM and work.owner[t] == task:
             for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
                 following = np.uint32(tasks.succ[q])
                 if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends

@@ -20,6 +20,8 @@ MOST_ROUNDS = 8
 def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Make a coflow of the transfers that wait for each compute task, behind the rings; sum up what links carry.
 
+    A transfer that waits for several is of the first one's; the coflow begins when all of them have ended.
+
     Returns
     -------
     int
@@ -29,6 +31,7 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
     coflows, links = work.coflows, work.links
     links.bytes[:] = 0.0
     links.seen[:] = -1
+    work.owner[: tasks.kind.shape[0]] = -1
     c = coflows.n[0]
     at = coflows.end[c - 1] if c > 0 else 0
     room = coflows.link.shape[0]
@@ -48,6 +51,10 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
             t = np.uint32(tasks.succ[p])
             if tasks.kind[t] != NOMINAL_COMM:
                 continue
+            if work.owner[t] >= 0:
+                coflows.waiting[work.bundle[np.uint32(work.owner[t])]] += 1
+                continue
+            work.owner[t] = task
             path = np.uint32(routes.transfer[t])
             size = tasks.bytes[t]
             first, last = network.route_ptr[path], network.route_ptr[path + 1]
@@ -80,6 +87,7 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
         coflows.begin[c] = at
         at += n_touched
         coflows.end[c] = at
+        coflows.waiting[c] = 1
         coflows.hops[c] = longest
         coflows.extra_latency[c] = extra
         coflows.bytes[c] = size
