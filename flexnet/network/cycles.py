@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.network.implied import are_implied
 from flexnet.network.network import Network, Routes
-from flexnet.network.packing import ROUNDS, over, pack_cycles
+from flexnet.network.packing import ROUNDS, interfaces_of, over, pack_cycles
 from flexnet.network.routes import shortest_routes, some_routes
 from flexnet.network.topology import Topology, adjacency, by_members
 from flexnet.network.tours import tours_along_routes
@@ -22,7 +22,7 @@ Groups = Mapping[tuple[int, ...], float]
 
 MOST_TOURED = 256  # members, where routes are searched for them alone
 MOST_KNOWN = 4096
-_known: dict[tuple[bytes, int, int], Cycles] = {}  # packings
+_known: dict[tuple[bytes, int, bool], Cycles] = {}  # packings
 
 
 def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, routes: Routes | None = None) -> Cycles:
@@ -137,13 +137,13 @@ def more_cycles(topology: Topology, groups: Groups) -> Cycles:
     for group, volume in groups.items():
         if len(group) < 3 or not volume > 0:
             continue
-        n_own = len(cycles.get(group, topology.rings_of(group)))
-        if not n_own:
+        own = cycles.get(group, topology.rings_of(group))
+        if not own:
             continue
         links = topology.links[np.ix_(group, group)]
-        if n_own // 2 < links.sum(axis=1).min() // 2:
-            packed = over(group, _packed(links, rounds=1))  # three cost 9 ms where there are none
-            if len(packed) > n_own:
+        if interfaces_of(own) // 2 < links.sum(axis=1).min() // 2:
+            packed = over(group, _packed(links, few=True))  # three cost 9 ms where there are none
+            if interfaces_of(packed) > interfaces_of(own):
                 cycles[group], changed = list(packed), True
     return tuple(cycle for own in cycles.values() for cycle in own) if changed else topology.cycles
 
@@ -166,12 +166,15 @@ def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> N
     return network.with_cycles(cycles_for(network.topology, groups, rng, routes=(network.route_ptr, network.route)))
 
 
-def _packed(links: npt.NDArray[np.int64], *, rounds: int = ROUNDS) -> Cycles:
-    """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again."""
+def _packed(links: npt.NDArray[np.int64], *, few: bool = False) -> Cycles:
+    """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again.
+
+    With ``few`` tries, and no ring and a half.
+    """
     n = len(links)
-    key = blake2b(np.ascontiguousarray(links).data).digest(), n, rounds
+    key = blake2b(np.ascontiguousarray(links).data).digest(), n, few
     if key not in _known:
         if len(_known) == MOST_KNOWN:
             _known.pop(next(iter(_known)))
-        _known[key] = tuple(pack_cycles(links, Random(n), rounds=rounds))
+        _known[key] = tuple(pack_cycles(links, Random(n), rounds=1 if few else ROUNDS, halves=not few))
     return _known[key]

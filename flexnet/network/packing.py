@@ -11,10 +11,11 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.network.cubic import is_ring_and_half, ring_and_half
 from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle
-from flexnet.network.kernels.cycles import two_cycles
+from flexnet.network.kernels.cycles import cycle_with_third, two_cycles
 
-__all__ = ["ROUNDS", "both_ways", "over", "pack_cycles", "walecki"]
+__all__ = ["ROUNDS", "both_ways", "interfaces_of", "over", "pack_cycles", "walecki"]
 
 Cycle = tuple[int, ...]
 Links = npt.NDArray[np.int64]
@@ -22,12 +23,18 @@ Links = npt.NDArray[np.int64]
 TRIES = 60
 """Cycles that are drawn before it is given up that what they leave has others."""
 
+HALF_TRIES = 100
+"""Cycles that are drawn to see whether what they leave is a third matching, as it is of one in ten of 16 servers."""
+
 ROUNDS = 3
 """Whole packings that are tried."""
 
 
-def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS) -> tuple[Cycle, ...]:
+def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS, halves: bool = True) -> tuple[Cycle, ...]:
     """Cycles through all servers, no two over the same link; at most half as many as the least degree.
+
+    Where every server has three links, three cycles with every link in two of them, if some were found
+    (`flexnet.network.cubic`).
 
     Parameters
     ----------
@@ -36,6 +43,8 @@ def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS) -> tuple[
     random : random.Random
     rounds : int
         Whole packings that are tried, of which most find what there is.
+    halves : bool
+        Whether to look for a ring and a half where every server has three links.
 
     Returns
     -------
@@ -54,7 +63,16 @@ def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS) -> tuple[
     off = links[~np.eye(n, dtype=np.bool_)]
     if (off == off[0]).all():
         return walecki(n) * int(off[0])
-    wanted = int(links.sum(axis=1).min()) // 2
+    degree = links.sum(axis=1)
+    if (
+        halves
+        and n % 2 == 0
+        and degree.max() == 3
+        and (links > 0).sum(axis=1).min() == 3
+        and (found := _ring_and_half(links, random))
+    ):
+        return found
+    wanted = int(degree.min()) // 2
     best: tuple[Cycle, ...] = ()
     for _ in range(rounds):
         found = _pack(links.copy(), wanted, random)
@@ -62,6 +80,15 @@ def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS) -> tuple[
         if len(best) == wanted:
             break
     return best
+
+
+def interfaces_of(cycles: Sequence[Cycle]) -> int:
+    """How many links of every server directed cycles take, that are there both ways one after the other.
+
+    >>> interfaces_of(both_ways([(0, 1, 2, 3)])), interfaces_of(both_ways([(0, 1, 2, 3), (0, 1, 3, 2), (3, 0, 2, 1)]))
+    (2, 3)
+    """
+    return 3 if is_ring_and_half(cycles[::2]) else len(cycles) // 2 * 2
 
 
 def both_ways(cycles: Sequence[Cycle]) -> tuple[Cycle, ...]:
@@ -124,6 +151,20 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
         if cycle is not None:
             return (*found, cycle)
     return tuple(found)
+
+
+def _ring_and_half(links: Links, random: Random) -> tuple[Cycle, ...]:
+    """Three cycles with every link in two of them, of links to three others a server; none if none were found."""
+    nodes, neighbor = np.nonzero(links)
+    ptr = np.searchsorted(nodes, np.arange(len(links) + 1))
+    seed = random.randrange(1, 2**32)
+    ring = cycle_with_third(ptr, neighbor, MOST_STEPS * len(links), REVERSED, seed, HALF_TRIES).tolist()
+    if not ring:
+        return ()
+    left = links.copy()
+    _take(left, ring, -1)
+    pairs = [(a, b) for a, b in np.argwhere(np.triu(left)).tolist()]
+    return tuple(from_least(list(cycle)) for cycle in ring_and_half(ring, pairs))
 
 
 def _last_two(links: Links, random: Random) -> list[Cycle]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flexnet.network.cubic import is_ring_and_half
 from flexnet.network.hamiltonian import hamiltonian_cycle
-from flexnet.network.packing import both_ways, pack_cycles, walecki
+from flexnet.network.packing import both_ways, interfaces_of, pack_cycles, walecki
 
 
 def links_used(cycles, n):
@@ -57,8 +58,32 @@ def test_cycles_share_no_link_on_any_graph(n, seed):
     assert all(sorted(cycle) == list(range(n)) and cycle[0] == 0 for cycle in cycles)
     assert (links_used(cycles, n)[links == 0] == 0).all()
     if n > 2:
-        assert (links_used(cycles, n) <= links).all()
+        assert (links_used(cycles, n) <= links * (1 + is_ring_and_half(cycles))).all()
         assert len(cycles) <= links.sum(axis=1).min() // 2
+
+
+@given(st.sampled_from([6, 8, 10, 16, 32, 64, 128]), st.integers(0, 99))
+@settings(deadline=None, max_examples=50)
+def test_three_links_a_server_are_a_ring_and_a_half(n, seed):
+    """Of graphs where there is none, as where nodes are in two sets of 4, only rings are told."""
+    links = regular(n, 3, seed)
+    before = links.copy()
+    cycles = pack_cycles(links, Random(seed))
+    assert (links == before).all()
+    assert pack_cycles(links, Random(seed)) == cycles
+    assert len(pack_cycles(links, Random(seed), halves=False)) <= 1
+    if len(cycles) > 1:
+        assert is_ring_and_half(cycles)
+        assert (links_used(cycles, n) == 2 * links).all()
+        assert interfaces_of(both_ways(cycles)) == 3
+
+
+def test_every_second_cubic_graph_is_a_ring_and_a_half():
+    assert sum(len(pack_cycles(regular(32, 3, seed), Random(seed))) == 3 for seed in range(20)) >= 10
+    sides = np.add.outer(np.arange(6), np.arange(6)) % 2  # three and three, each linked to all others
+    assert len(pack_cycles(sides, Random(0))) == 3
+    cube = np.array([[bin(a ^ b).count("1") == 1 for b in range(8)] for a in range(8)]).astype(np.int64)
+    assert len(pack_cycles(cube, Random(0))) == 1  # it has rings, but no such three: a parity forbids them
 
 
 def test_parallel_links_count():

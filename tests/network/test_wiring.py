@@ -13,8 +13,10 @@ from flexnet.errors import FlexNetError
 from flexnet.network.build import build_network, build_topology
 from flexnet.network.demand import Demand
 from flexnet.network.network import connect
+from flexnet.network.packing import interfaces_of
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topologies.full_mesh import full_mesh
+from flexnet.network.topology import by_members
 from flexnet.network.wiring.balance import link_seconds
 from flexnet.network.wiring.changes import undirected
 from flexnet.network.wiring.links import join_components, links_of_cycles
@@ -23,6 +25,12 @@ from flexnet.network.wiring.propose import KINDS, ROUTES, propose_network
 from flexnet.network.wiring.shares import Traffic, best_shares, ring_shares, sent_by_group
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.packets import FollowedPackets
+from flexnet.simulate.protocol import FLUID
+from flexnet.simulate.replay import replay
 
 seeds = st.integers(0, 999)
 
@@ -38,6 +46,10 @@ def two_sizes(pairs=0.0) -> Demand:
     matrix[np.arange(8), (np.arange(8) + 3) % 8] = 0.1 * pairs
     halves = {tuple(range(8)): 1e9, tuple(range(8, 16)): 1e9}
     return Demand(16, matrix, {8: 2e9, 16: 1e9}, {**halves, tuple(range(16)): 1e9})
+
+
+def along_links(ring, links):
+    return links[list(ring), [*ring[1:], ring[0]]].all()
 
 
 def connected(topology, demand=None):
@@ -74,6 +86,9 @@ def test_rings_and_pairs_as_asked():
         wire(two_sizes(), 4, rng(), rings=dict.fromkeys(halves, 2))
     with pytest.raises(FlexNetError, match="leave too few of 4"):
         wire(two_sizes(), 4, rng(), rings=dict.fromkeys(halves, 3))
+    for group, share in ((tuple(range(7)), 1.5), ((0, 1), 1.5), (tuple(range(8)), 2.5), (tuple(range(8)), 0.5)):
+        with pytest.raises(FlexNetError, match=f"{share} rings over {len(group)} servers; expected are whole ones or"):
+            wire(two_sizes(), 4, rng(), rings={group: share})
     for group in ((0,), (0, 0), (0, 16)):
         with pytest.raises(FlexNetError, match="expected are 0 or more, over 2 or more of 0 to 15"):
             wire(two_sizes(), 4, rng(), rings={group: 1})
@@ -86,7 +101,9 @@ def test_shares_of_the_degree():
     none = np.zeros((16, 16))
     every, evens, odds = tuple(range(16)), tuple(range(0, 16, 2)), tuple(range(1, 16, 2))
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 4) == {every: 2}
-    assert best_shares(Demand(16, none, {}, {every: 1e9}), 5, least=2) == {every: 1}
+    assert best_shares(Demand(16, none, {}, {every: 1e9}), 5, least=2) == {every: 1.5}
+    assert best_shares(Demand(16, none, {}, {every[:15]: 1e9}), 5, least=2) == {every[:15]: 1}
+    assert best_shares(Demand(16, none, {}, {every: 1e9}), 4, least=2) == {every: 1}
     both = {every: 1e9, evens: 1.2e9, odds: 1.2e9}
     assert best_shares(Demand(16, none, {}, both), 4) == dict.fromkeys(both, 1)
     partners = none.copy()
@@ -174,7 +191,7 @@ def test_every_kind_changes_something():
     mixed = [propose_network(rng(seed), network, demand) for seed in range(20)]
     assert sum(other is not network for other in mixed) > 10
     with pytest.raises(
-        FlexNetError, match="there is no change 'shuffle'; changes are swap, turn, share, order, pack, reroute, balance"
+        FlexNetError, match="there is no change 'shuffle'; changes are swap, turn, share, half, order, pack"
     ):
         propose_network(rng(), network, demand, kinds={"shuffle": 1.0})
 
@@ -189,6 +206,48 @@ def test_interfaces_of_pairs_go_to_rings_though_rings_run_over_all_links():
         changed = propose_network(rng(seed), network, demand, kinds={"share": 1.0})
         more += len(undirected(changed.topology.cycles)) > len(undirected(network.topology.cycles))
     assert more > 5
+
+
+def test_a_ring_gets_an_interface_of_every_server_and_gives_it_back():
+    halves = {tuple(range(8)): 1e9, tuple(range(8, 16)): 1e9}
+    demand = replace(two_sizes(1e6), groups=halves)
+    network = connected(wire(demand, 4, rng(), rings=dict.fromkeys(halves, 1)))
+    seen = []
+    for seed in range(60):
+        network = propose_network(rng(seed), network, demand, kinds={"half": 1.0})
+        network.topology.check(4)
+        own = by_members(network.topology.cycles)
+        for group in halves:
+            links = network.topology.links[np.ix_(group, group)]
+            assert all(along_links(ring, network.topology.links) for ring in own[group])
+            assert links.sum(axis=1).min() >= interfaces_of(own[group])
+        seen.append(tuple(interfaces_of(own[group]) for group in halves))
+    assert {(2, 2), (2, 3), (3, 2), (3, 3)} == set(seen)
+
+
+def test_all_reduces_fill_three_links_of_every_server():
+    """In the time that three links of each would take, packets or not; one ring of two takes half as long again."""
+    members = np.arange(8, dtype=np.int32)
+    size = 100_000_000
+    graph = TaskGraph(
+        8,
+        np.array([ALLREDUCE], np.int8),
+        np.zeros(1, np.int32),
+        np.zeros(1),
+        np.array([size]),
+        np.zeros(2, np.int32),
+        np.zeros(0, np.int32),
+        np.array([0, 8], np.int32),
+        members,
+        np.zeros(1, np.int32),
+    )
+    every = tuple(range(8))
+    for share, links in ((1, 2), (1.5, 3)):
+        wired = wire(Demand(8, np.zeros((8, 8)), {}, {every: 1e9}), 3, rng(), rings={every: share})
+        network = connected(wired)
+        least = 2 * 7 / 8 * size / (links * 1e9)
+        for model in (FairLinks(protocol=FLUID), FairLinks(), FollowedPackets()):
+            assert least < replay(graph, network, links=model).seconds < 1.03 * least
 
 
 def test_a_turned_ring_still_runs_along_its_links():

@@ -5,7 +5,7 @@ from numba import njit
 
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["closed_path", "two_cycles"]
+__all__ = ["closed_path", "cycle_with_third", "two_cycles"]
 
 
 @njit(cache=True)
@@ -72,6 +72,49 @@ def closed_path(ptr, neighbor, most_steps, reversed_every, seed):  # type: ignor
             first += 1
             last -= 1
     return path[:0]
+
+
+@njit(cache=True)
+def cycle_with_third(ptr, neighbor, most_steps, reversed_every, seed, tries):  # type: ignore[no-untyped-def]
+    """A cycle of a cubic graph, int64 (n_node,), as `flexnet.network.cubic.third_matching` has it with what it leaves.
+
+    Parameters
+    ----------
+    ptr, neighbor, most_steps, reversed_every, seed
+        As of `closed_path`; every node has three neighbours, and there are an even number of nodes.
+    tries : int
+        Cycles that are drawn.
+
+    Returns
+    -------
+    int64 (n_node,)
+        Empty if none was found.
+    """
+    n = ptr.shape[0] - 1
+    third = np.empty(n, np.int64)
+    place = np.empty(n, np.int64)
+    for _ in range(tries):
+        seed = draw(seed)
+        path = closed_path(ptr, neighbor, most_steps, reversed_every, seed)
+        if path.shape[0] == 0:
+            continue
+        for i in range(n):
+            node = path[i]
+            place[node] = i
+            for k in range(ptr[node], ptr[node + 1]):
+                if neighbor[k] != path[i - 1] and neighbor[k] != path[(i + 1) % n]:
+                    third[node] = neighbor[k]
+        fits = True
+        for half in range(2):  # along every second link of the cycle, and across what it leaves
+            node, length = path[0], 0
+            while length == 0 or node != path[0]:
+                i = place[node]
+                node = third[path[(i + 1) % n] if (i + half) % 2 == 0 else path[i - 1]]
+                length += 2
+            fits = fits and length == n
+        if fits:
+            return path
+    return third[:0]
 
 
 @njit(cache=True)

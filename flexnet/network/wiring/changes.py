@@ -11,14 +11,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.network.cubic import is_ring_and_half, ring_and_half, third_matching
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways, over, pack_cycles
 from flexnet.network.topology import by_members
-from flexnet.network.wiring.links import add_pair_links, are_connected, join_components, lay, links_of_cycles
+from flexnet.network.wiring.links import (
+    add_pair_links,
+    are_connected,
+    join_components,
+    lay,
+    lay_pairs,
+    links_of_cycles,
+)
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.shares import sent_by_group
 
-__all__ = ["Wiring", "more_rings", "other_order", "other_packing", "swap_links", "turn_ring", "undirected"]
+__all__ = ["Wiring", "half_ring", "more_rings", "other_order", "other_packing", "swap_links", "turn_ring", "undirected"]
 
 Cycle = tuple[int, ...]
 
@@ -115,29 +123,41 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
         free[list(ring)] = 2
         return _filled(taken, free, both)
     group = _drawn_group(demand, rng)
-    if group is None:
+    spared = None if group is None else _spared(wiring, group, 2, both, rng)
+    if group is None or spared is None:
         return None
-    links = wiring.links.copy()
-    free = np.zeros(len(both), np.int64)
-    along = [cycle for cycle in wiring.cycles if _runs_along(cycle, links)]
-    others = tuple(cycle for cycle in wiring.cycles if _runs_along(cycle, links) or sorted(cycle) != list(group))
-    spare = links - links_of_cycles([cycle for cycle in along if tuple(sorted(cycle)) == group], links)
-    most = max(float(both.max()), 1.0)
-    worth = both / np.maximum(links, 1) + most * (_groups_over(along, links) + 1e-9 * rng.random(both.shape))
-    for server in group:
-        while free[server] < 2:
-            partners = np.flatnonzero(spare[server] > 0)
-            if not len(partners):
-                return None
-            other = int(partners[np.argmin(worth[server, partners])])
-            for matrix in (links, spare):
-                matrix[server, other] -= 1
-                matrix[other, server] -= 1
-            free[[server, other]] += 1
+    links, free = spared
+    others = tuple(cycle for cycle in wiring.cycles if _runs_along(cycle, wiring.links) or sorted(cycle) != list(group))
     order = serving_order(group, links, both, rng)
     lay(links, order)
     free[list(group)] -= 2
     return _filled(Wiring(links, others + both_ways([order])), free, both)
+
+
+def half_ring(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiring | None:
+    """A ring gets one interface more of its servers, from pairs, or gives it back (`flexnet.network.cubic`)."""
+    group, both = _drawn_group(demand, rng), demand.model_parallel + demand.model_parallel.T
+    if group is None:
+        return None
+    own = undirected([cycle for cycle in wiring.cycles if tuple(sorted(cycle)) == group])
+    others = tuple(cycle for cycle in wiring.cycles if tuple(sorted(cycle)) != group)
+    if not all(_runs_along(ring, wiring.links) for ring in own):
+        return None
+    if is_ring_and_half(own):
+        ring = own[int(rng.integers(3))]
+        links, free = wiring.links.copy(), np.zeros(len(both), np.int64)
+        given = np.triu(links_of_cycles(own, links) - links_of_cycles([ring], links))
+        lay_pairs(links, np.argwhere(given > 0).tolist(), -1)
+        free[list(group)] = 1
+        return _filled(Wiring(links, others + both_ways([ring])), free, both)
+    pairs = third_matching(own[0], Random(int(rng.integers(2**32)))) if len(own) == 1 else None
+    spared = None if pairs is None else _spared(wiring, group, 1, both, rng)
+    if pairs is None or spared is None:
+        return None
+    links, free = spared
+    lay_pairs(links, pairs)
+    free[list(group)] -= 1
+    return _filled(Wiring(links, others + both_ways(ring_and_half(own[0], pairs))), free, both)
 
 
 def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiring | None:
@@ -154,6 +174,32 @@ def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> W
         return None
     others = tuple(cycle for cycle in wiring.cycles if tuple(sorted(cycle)) != group)
     return Wiring(wiring.links, others + own)
+
+
+def _spared(
+    wiring: Wiring, group: Cycle, n_interface: int, both: npt.NDArray[np.float64], rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+    """Links without some, and interfaces that are free then: so many at least of every member of a group.
+
+    What its own cycles run over stays.  Of the others, those go first that no group has cycles over and that carry
+    least.  None if there are too few.
+    """
+    links, free = wiring.links.copy(), np.zeros(len(both), np.int64)
+    along = [cycle for cycle in wiring.cycles if _runs_along(cycle, links)]
+    spare = links - links_of_cycles([cycle for cycle in along if tuple(sorted(cycle)) == group], links)
+    most = max(float(both.max()), 1.0)
+    worth = both / np.maximum(links, 1) + most * (_groups_over(along, links) + 1e-9 * rng.random(both.shape))
+    for server in group:
+        while free[server] < n_interface:
+            partners = np.flatnonzero(spare[server] > 0)
+            if not len(partners):
+                return None
+            other = int(partners[np.argmin(worth[server, partners])])
+            for matrix in (links, spare):
+                matrix[server, other] -= 1
+                matrix[other, server] -= 1
+            free[[server, other]] += 1
+    return links, free
 
 
 def _groups_over(cycles: Sequence[Cycle], links: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -180,8 +226,14 @@ def _normal(cycle: Cycle) -> Cycle:
 
 
 def _laid_rings(wiring: Wiring, least: int) -> list[Cycle]:
-    """Rings of so many servers or more that run along links, each once."""
-    return [ring for ring in undirected(wiring.cycles) if len(ring) >= least and _runs_along(ring, wiring.links)]
+    """Rings of so many servers or more that run along links of their own, each once."""
+    return [
+        ring
+        for own in map(undirected, by_members(wiring.cycles).values())
+        if not is_ring_and_half(own)
+        for ring in own
+        if len(ring) >= least and _runs_along(ring, wiring.links)
+    ]
 
 
 def _runs_along(cycle: Cycle, links: npt.NDArray[np.int64]) -> bool:

@@ -1,6 +1,6 @@
 """Link matrices: cycles laid and taken up, links for pairs, and whether all servers are connected."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,15 +8,19 @@ import numpy.typing as npt
 from flexnet.network.kernels.components import component_of, join
 from flexnet.network.matching import match
 
-__all__ = ["add_pair_links", "are_connected", "join_components", "lay", "links_of_cycles"]
+__all__ = ["add_pair_links", "are_connected", "join_components", "lay", "lay_pairs", "links_of_cycles"]
 
 Links = npt.NDArray[np.int64]
 
 
 def lay(links: Links, cycle: Sequence[int], change: int = 1) -> None:
     """Add a link, or with -1 take one away, between every two servers that follow each other on a cycle."""
-    ahead = [*cycle[1:], cycle[0]]
-    for a, b in zip(cycle, ahead, strict=True):
+    lay_pairs(links, zip(cycle, (*cycle[1:], cycle[0]), strict=True), change)
+
+
+def lay_pairs(links: Links, pairs: Iterable[Sequence[int]], change: int = 1) -> None:
+    """Add a link, or with -1 take one away, between the two servers of every pair."""
+    for a, b in pairs:
         links[a, b] += change
         links[b, a] += change
 

@@ -9,7 +9,15 @@ from flexnet.network.cycles import add_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import balanced, with_demand
-from flexnet.network.wiring.changes import Wiring, more_rings, other_order, other_packing, swap_links, turn_ring
+from flexnet.network.wiring.changes import (
+    Wiring,
+    half_ring,
+    more_rings,
+    other_order,
+    other_packing,
+    swap_links,
+    turn_ring,
+)
 from flexnet.network.wiring.reroute import reroute_busiest
 from flexnet.network.wiring.rewire import as_cycles, rewired
 
@@ -19,6 +27,7 @@ CHANGES: dict[str, Callable[[Wiring, Demand, np.random.Generator], Wiring | None
     "swap": swap_links,
     "turn": turn_ring,
     "share": more_rings,
+    "half": half_ring,
     "order": other_order,
     "pack": other_packing,
 }
@@ -33,7 +42,7 @@ REROUTES: dict[str, Callable[[Network, Demand, np.random.Generator], Network | N
 ROUTES = {"reroute": 1.0, "balance": 0.2}
 """Their shares."""
 
-KINDS = dict.fromkeys(CHANGES, 1.0) | {"pack": 0.3} | ROUTES
+KINDS = dict.fromkeys(CHANGES, 1.0) | {"half": 0.2, "pack": 0.3} | ROUTES
 """All changes, and their shares."""
 
 TRIES = 8
@@ -65,6 +74,8 @@ def propose_network(
             a ring visits its servers in another order, by another jump or along the pairs that send most;
         ``share``
             a ring's interfaces go to pairs, or those of pairs to a ring;
+        ``half``
+            a ring gets one interface more of its servers from pairs, or gives it back;
         ``pack``
             all-reduces of a group run over other links between its members;
         ``reroute``

@@ -7,10 +7,11 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.network.cubic import HALF
 from flexnet.network.demand import Demand
 from flexnet.network.kernels.shares import highest_averages
 
-__all__ = ["Group", "Traffic", "best_shares", "ring_shares", "sent_by_group"]
+__all__ = ["Group", "Traffic", "best_shares", "ring_shares", "sent_by_group", "with_halves"]
 
 Group = tuple[int, ...]
 Ints = npt.NDArray[np.int64]
@@ -53,11 +54,11 @@ def ring_shares(sent: Mapping[Group, float], free: Ints) -> dict[Group, int]:
     return groups.shares(np.ones(len(sent), np.bool_), free)
 
 
-def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]:
+def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, float]:
     """Rings of every group so that the busiest server, by `Traffic.busiest`, is done soonest.
 
     Groups of some sizes get rings, by `ring_shares`, from all interfaces but some that are for pairs; all combinations
-    of the heaviest sizes, and all numbers of interfaces for pairs, are tried.
+    of the heaviest sizes, and all numbers of interfaces for pairs, are tried, with halves of rings and without.
 
     Parameters
     ----------
@@ -73,22 +74,46 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, int]
     sizes = sorted(volume, key=lambda size: (-volume[size], size))[:MOST_SIZES]
     traffic, groups = Traffic(demand, sent, degree), _Groups(sent)
     size_of = [len(group) for group in sent]
-    best: tuple[float, dict[Group, int]] | None = None
+    best: tuple[float, dict[Group, float]] | None = None
     tried = set()
     for n_size in range(len(sizes), -1, -1):
         for some in combinations(sizes, n_size):
             open_ = np.array([size in some for size in size_of], np.bool_)
             for pairs in range(least, degree + 1):
-                shares = groups.shares(open_, np.full(demand.n_server, degree - pairs))
-                if (key := tuple(shares.items())) not in tried:
+                free = np.full(demand.n_server, degree - pairs)
+                whole: dict[Group, float] = dict(groups.shares(open_, free))
+                for shares in (whole, with_halves(whole, sent, free)):
+                    if (key := tuple(shares.items())) in tried:
+                        continue
                     tried.add(key)
                     load = traffic.busiest(shares)
                     if best is None or load < best[0] * (1 - 1e-9):
                         best = load, shares
-                if not shares:
+                if not whole:
                     break
     assert best is not None
     return best[1]
+
+
+def with_halves(shares: Mapping[Group, float], sent: Mapping[Group, float], free: Ints) -> dict[Group, float]:
+    """Rings of every group, with half a one more for those of one ring whose members have an interface left.
+
+    Those with most bytes come first; an odd number of members has no half (`flexnet.network.cubic`).
+
+    >>> with_halves({(0, 1, 2, 3): 1, (2, 3, 4, 5): 1}, {(0, 1, 2, 3): 3.0, (2, 3, 4, 5): 4.0}, np.array([3] * 6))
+    {(0, 1, 2, 3): 1, (2, 3, 4, 5): 1}
+    >>> with_halves({(0, 1, 2, 3): 1, (2, 3, 4, 5): 1}, {(0, 1, 2, 3): 3.0, (2, 3, 4, 5): 4.0}, np.array([5] * 6))
+    {(0, 1, 2, 3): 1, (2, 3, 4, 5): 1.5}
+    """
+    left, found = free.copy(), dict(shares)
+    for group, share in shares.items():
+        left[list(group)] -= int(2 * share)
+    for group in sorted(shares, key=lambda group: -sent[group]):
+        members = list(group)
+        if shares[group] == 1 and len(group) > 2 and len(group) % 2 == 0 and left[members].min() > 0:
+            found[group] = 1 + HALF
+            left[members] -= 1
+    return found
 
 
 class _Groups:
@@ -130,7 +155,7 @@ class Traffic:
         largest = -np.sort(-np.partition(pairs, n - most, axis=1)[:, n - most :], axis=1)
         self._largest = np.concatenate([np.zeros((n, 1)), np.cumsum(largest, axis=1)], axis=1)
 
-    def busiest(self, shares: Mapping[Group, int]) -> float:
+    def busiest(self, shares: Mapping[Group, float]) -> float:
         """About how long the busiest server's links carry bytes, in bytes a link, with so many rings of every group.
 
         A ring's links carry its share of the group's bytes, and links to the partners a server sends most, as many as
@@ -142,7 +167,7 @@ class Traffic:
         for group, (members, volume) in self._sent.items():
             if share := shares.get(group, 0):
                 on_rings[members] = np.maximum(on_rings[members], volume / (2 * share))
-                left[members] -= 2 * share
+                left[members] -= int(2 * share)
             else:
                 elsewhere[members] += volume * self._hops
         direct = self._largest[np.arange(n), np.clip(left, 0, self._largest.shape[1] - 1)]

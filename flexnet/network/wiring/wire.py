@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
+from flexnet.network.cubic import HALF, ring_and_half, third_matching
 from flexnet.network.cycles import cycles_for
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways
 from flexnet.network.topology import Topology
-from flexnet.network.wiring.links import add_pair_links, join_components, lay
+from flexnet.network.wiring.links import add_pair_links, join_components, lay, lay_pairs
 from flexnet.network.wiring.orders import regular_orders, serving_order
 from flexnet.network.wiring.shares import Group, best_shares
 
@@ -23,7 +25,7 @@ def wire(
     degree: int,
     rng: np.random.Generator,
     *,
-    rings: Mapping[Group, int] | None = None,
+    rings: Mapping[Group, float] | None = None,
     regular: bool = False,
 ) -> Topology:
     """Spend the interfaces of every server on rings of the groups it is in, and on links for pairs.
@@ -38,9 +40,10 @@ def wire(
     degree : int
         Interfaces of a server.
     rng : numpy.random.Generator
-    rings : mapping of tuple of int to int, optional
-        Rings of every group, each of two interfaces of its members.  None: as many as an estimate of the busiest
-        server's time says (`flexnet.network.wiring.shares`).
+    rings : mapping of tuple of int to float, optional
+        Rings of every group, each of two interfaces of its members; an even number of members may have one and a half,
+        of three interfaces (`flexnet.network.cubic`).  None: as many as an estimate of the busiest server's time says
+        (`flexnet.network.wiring.shares`).
     regular : bool
         Rings by jumps over the members, as TotientPerm has them, not by pair traffic.
 
@@ -53,7 +56,7 @@ def wire(
     Raises
     ------
     FlexNetError
-        If the degree cannot connect the servers, or the rings that are asked for need more interfaces.
+        If the degree cannot connect the servers, or the rings that are asked for cannot be or need more interfaces.
 
     Examples
     --------
@@ -70,6 +73,10 @@ def wire(
             raise FlexNetError(
                 f"{share} rings over servers {list(group)}; expected are 0 or more, over 2 or more of 0 to {n - 1}"
             )
+        if share % 1 and (share != 1 + HALF or len(group) % 2 or len(group) < 4):
+            raise FlexNetError(
+                f"{share} rings over {len(group)} servers; expected are whole ones or, over 4, 6, 8, ... servers, 1.5"
+            )
     both = demand.model_parallel + demand.model_parallel.T
     for reserved in range(degree + 1):  # with all reserved for pairs, they can be connected
         shares = best_shares(demand, degree, reserved) if rings is None else dict(rings)
@@ -82,7 +89,12 @@ def wire(
 
 
 def _laid(
-    shares: Mapping[Group, int], both: npt.NDArray[np.float64], degree: int, rng: np.random.Generator, *, regular: bool
+    shares: Mapping[Group, float],
+    both: npt.NDArray[np.float64],
+    degree: int,
+    rng: np.random.Generator,
+    *,
+    regular: bool,
 ) -> tuple[npt.NDArray[np.int64], dict[int, tuple[tuple[int, ...], ...]], None, tuple[Group, ...]] | None:
     """Links, no regular rings, no speeds and cycles of so many rings; None if not all servers can be connected."""
     n = len(both)
@@ -90,14 +102,17 @@ def _laid(
     cycles: list[Group] = []
     for group, share in shares.items():
         if len(group) == 2:  # a ring of two servers is two links
-            links[group[0], group[1]] += 2 * share
-            links[group[1], group[0]] += 2 * share
+            links[group[0], group[1]] += int(2 * share)
+            links[group[1], group[0]] += int(2 * share)
             continue
-        orders = regular_orders(group, share) if regular else []
-        for i in range(share):
+        orders = regular_orders(group, int(share)) if regular else []
+        for i in range(int(share)):
             order = orders[i] if regular else serving_order(group, links, both, rng)
             lay(links, order)
             cycles.append(order)
+        if share % 1 and (pairs := third_matching(order, Random(int(rng.integers(2**32))))):
+            lay_pairs(links, pairs)
+            cycles += ring_and_half(order, pairs)[1:]
     free = degree - links.sum(axis=1)
     if free.min() < 0 or not join_components(links, free, both):
         return None
