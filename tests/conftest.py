@@ -17,11 +17,16 @@ settings.load_profile("flexnet")
 WITHOUT_KERNELS = {"compare", "importing", "model", "plot", "prices", "profiler", "report", "sweep"}
 
 
+# Files with tests of a minute and more: begun first, so that no process is left with one in the end.
+LONG = ("test_readme", "test_examples", "test_validate", "test_twins")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what tells nothing more where kernels run as plain Python."""
+    """Mark what tells nothing more where kernels run as plain Python; begin with what takes long."""
     for item in items:
         if item.path.parent.name in WITHOUT_KERNELS:
             item.add_marker("compiled")
+    items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 @pytest.fixture(scope="session")

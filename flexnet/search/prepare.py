@@ -186,7 +186,7 @@ class _Layout:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
         graph = self.problem.graph
         if sum(block.length * block.count for block in graph.blocks if _is_layered(graph, block)) >= MANY_LAYERED:
-            return "data", "layers"
+            return "data", "stages", "layers"
         decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
         return [name for name in STARTS if decisive or name != "heavy"]
 

@@ -66,7 +66,7 @@ class Settings:
         along, ``heavy`` for heavy operators cut in other ways, ``stages`` for consecutive operators on servers of their
         own, ``layers`` for layers dealt out or cut where data parallelism does not fit into memory, each beside data
         parallelism.  The original's method takes ``all`` for ``data``, models of 400 operators in layers take it for
-        ``data`` and ``layers``, and small plans leave ``heavy`` out.
+        ``data``, ``stages`` and ``layers``, and small plans leave ``heavy`` out.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     protocol : str
