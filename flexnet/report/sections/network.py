@@ -64,7 +64,13 @@ def _words(network: NetworkValues) -> str:
 
 def _legend(network: NetworkValues) -> tuple[tuple[str, str], ...]:
     """The colours that are there: rings, and links of no ring that is drawn."""
-    entries = [(f"ring{i}", f"ring {i + 1} of {counted(len(ring), 'server')}") for i, ring in enumerate(network.rings)]
+    entries, drawn = list[tuple[str, str]](), set[frozenset[int]]()
+    for i, ring in enumerate(network.rings):  # a link that is in two is drawn as of the first
+        servers = [int(server) for server in ring]
+        links = {frozenset(ends) for ends in zip(servers, (*servers[1:], servers[0]), strict=True)}
+        also = ", over links of the others" if links <= drawn else ""
+        entries.append((f"ring{i}", f"ring {i + 1} of {counted(len(ring), 'server')}{also}"))
+        drawn |= links
     more = network.n_ring - len(network.rings)
     rest = "links for pairs of servers" if not more else f"links for pairs, and of {more} more rings"
     return (*entries, ("link", rest if entries else "links"))
