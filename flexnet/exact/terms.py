@@ -95,13 +95,14 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     moved: dict[tuple[int, int], Floats] = {}
     known: dict[tuple[object, ...], Floats] = {}
     brought = set[tuple[object, ...]]()
-    first = list(range(len(arrays.edge_src)))  # of the edges that carry the same tensor
+    first: list[int] = []  # of the edges that carry the same tensor
     homes = _homes(problem, degrees)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         rank = int(arrays.edge_rank[e])
         windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
         edge = np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
-        first[e] = first[arrays.edge_before[e]] if arrays.edge_before[e] >= 0 else e
+        before = int(arrays.edge_before[e])
+        first.append(first[before] if before >= 0 else e)
         if (first[e], v, edge.tobytes()) in brought:  # an operator that reads it twice
             continue
         brought.add((first[e], v, edge.tobytes()))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexnet.network.kernels.cycles import closed_path
 
-__all__ = ["MOST_STEPS", "REVERSED", "from_least", "hamiltonian_cycle"]
+__all__ = ["MOST_STEPS", "REVERSED", "from_least", "hamiltonian_cycle", "neighbors_of"]
 
 Links = npt.NDArray[np.int64]
 
@@ -36,16 +36,20 @@ def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
     True
     """
     n = len(links)
-    nodes, neighbor = np.nonzero(links)
-    degree = np.bincount(nodes, minlength=n)
+    ptr, neighbor = neighbors_of(links)
+    degree = np.diff(ptr)
     if n < 3 or degree.min() < 2:
         return None
     if degree.max() == 2:
         return _only_cycle(neighbor.reshape(n, 2).tolist())
-    ptr = np.zeros(n + 1, np.int64)
-    np.cumsum(degree, out=ptr[1:])
     path = closed_path(ptr, neighbor, MOST_STEPS * n, REVERSED, random.randrange(1, 2**32))
     return from_least(path.tolist()) if len(path) else None
+
+
+def neighbors_of(links: Links) -> tuple[Links, Links]:
+    """Neighbours of every node in CSR, as kernels of cycles take them: int64 (n_node + 1,), (n_pair,)."""
+    nodes, neighbor = np.nonzero(links)
+    return np.searchsorted(nodes, np.arange(len(links) + 1)), neighbor
 
 
 def _only_cycle(neighbors: list[list[int]]) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.cubic import is_ring_and_half, ring_and_half
-from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle
+from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle, neighbors_of
 from flexnet.network.kernels.cycles import cycle_with_third, two_cycles
 
 __all__ = ["ROUNDS", "both_ways", "interfaces_of", "over", "pack_cycles", "walecki"]
@@ -155,8 +155,7 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
 
 def _ring_and_half(links: Links, random: Random) -> tuple[Cycle, ...]:
     """Three cycles with every link in two of them, of links to three others a server; none if none were found."""
-    nodes, neighbor = np.nonzero(links)
-    ptr = np.searchsorted(nodes, np.arange(len(links) + 1))
+    ptr, neighbor = neighbors_of(links)
     seed = random.randrange(1, 2**32)
     ring = cycle_with_third(ptr, neighbor, MOST_STEPS * len(links), REVERSED, seed, HALF_TRIES).tolist()
     if not ring:
@@ -174,9 +173,8 @@ def _last_two(links: Links, random: Random) -> list[Cycle]:
     """
     degree = links.sum(axis=1)
     if degree.min() == degree.max() == 4:
-        nodes, neighbor = np.nonzero(links)
-        ptr = np.searchsorted(nodes, np.arange(len(links) + 1))
-        ends = np.repeat(neighbor, links[nodes, neighbor]).reshape(-1, 4)
+        ptr, neighbor = neighbors_of(links)
+        ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
         pair = two_cycles(ptr, neighbor, ends, MOST_STEPS * len(links), REVERSED, random.randrange(1, 2**32), TRIES)
         return [from_least(cycle.tolist()) for cycle in pair]
     single: list[Cycle] = []

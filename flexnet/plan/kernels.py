@@ -44,11 +44,9 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     n_before = work.n_task[0]
     for edge in range(problem.edge_src.shape[0]):
         shared = _shared_edge(problem, strategy, edge)
-        if shared < 0:
-            work.first_transfer[edge] = work.n_task[0]
-        else:
-            work.first_transfer[edge] = work.first_transfer[shared]
-        _add_transfers(problem, strategy, work, edge, shared)
+        work.first_transfer[edge] = work.n_task[0] if shared < 0 else work.first_transfer[shared]
+        if shared < 0 or problem.edge_dst[shared] != problem.edge_dst[edge]:
+            _add_transfers(problem, strategy, work, edge, shared)
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
         _let_take_turns(problem, work, n_before, work.n_task[0])
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
@@ -203,7 +201,6 @@ def _add_transfers(problem, strategy, work, edge, shared):  # type: ignore[no-un
     the sum of their gradients returns.
     """
     known = work.first_transfer[edge]
-    is_known = shared >= 0 and problem.edge_dst[shared] == problem.edge_dst[edge]
     box, degrees = work.box, problem.degrees
     src, dst = problem.edge_src[edge], problem.edge_dst[edge]
     producer = problem.candidate_ptr[src] + strategy.choice[src]
@@ -236,8 +233,7 @@ def _add_transfers(problem, strategy, work, edge, shared):  # type: ignore[no-un
                     at = box.at[k]
                     size *= min(box.high[k], (at + 1) * box.step[k]) - max(box.low[k], at * box.step[k])
                     i = i * degrees[producer, k] + at
-                if not is_known:
-                    known = _join_parts(problem, strategy, work, src, partial * block + i, dst, j, size, shared, known)
+                known = _join_parts(problem, strategy, work, src, partial * block + i, dst, j, size, shared, known)
                 more = _next_producer(box, first_dim, rank)
 
 
