@@ -5,12 +5,19 @@ The original counts everything that an operator reads and writes, with gradients
 once at the end of a forward pass: what every operator keeps for the backward pass, weights, and their gradients.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from flexnet.cost.parts import part_of
+from flexnet.cost.shape_names import shape_name
+from flexnet.cost.table import Entry
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 from flexnet.model.precision import Precision
 
-__all__ = ["held_bytes", "readers_of"]
+__all__ = ["as_held", "held_bytes", "readers_of"]
+
+Entries = tuple[Entry, ...]
 
 
 def held_bytes(
@@ -56,3 +63,23 @@ def readers_of(graph: ModelGraph) -> tuple[tuple[int, ...], ...]:
         tuple(1 if source.op is None else len(count[source.op, source.output]) for source in op.inputs)
         for op in graph.operators
     )
+
+
+def as_held(
+    graph: ModelGraph, candidates: Sequence[Entries], big_gpu: int, precision: Precision
+) -> tuple[Entries, ...]:
+    """The configs of every operator with the memory that `held_bytes` counts, in place of what was measured.
+
+    What is measured is the most that an operator takes by itself.  Gradients of activations and scratch memory are
+    among it, which all operators have one after the other, so the sum over a model is two to four times what it takes.
+    """
+    known: dict[tuple[str, tuple[int, ...], Entries], Entries] = {}
+    found = []
+    for op, readers, entries in zip(graph.operators, readers_of(graph), candidates, strict=True):
+        same = shape_name(op), readers, entries
+        if same not in known:
+            known[same] = tuple(
+                replace(entry, memory=held_bytes(op, entry.degrees, big_gpu, precision, readers)) for entry in entries
+            )
+        found.append(known[same])
+    return tuple(found)

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.cost.memory import as_held
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError, one_of
@@ -97,7 +98,8 @@ def make_problem(
     semantics : Semantics
     optimizer : str
         A name in `flexnet.plan.optimizers.OPTIMIZERS`: what it keeps of each weight that a part holds is added to the
-        memory of the part.
+        memory of the part. Of times measured in an arithmetic that the table names, memory is that of
+        `flexnet.cost.memory.as_held`, if it is a limit.
 
     Raises
     ------
@@ -114,6 +116,8 @@ def make_problem(
     kept = state_bytes(optimizer, precision)
     read = graph.read_operators()
     candidates = tuple(_candidates(op, op.index in read, table, cluster, semantics) for op in graph.operators)
+    if semantics.limit_memory and table.dtype is not None and not table.estimated:
+        candidates = as_held(graph, candidates, cluster.big_gpu, precision)
     flat = [entry for entries in candidates for entry in entries]
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.errors import FlexNetError
-from flexnet.model.graph import ModelGraph, RepeatedBlock
 from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
@@ -32,6 +31,7 @@ from flexnet.search.pricing import Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.layers import is_layered
 from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
 from flexnet.search.trials import Trials
@@ -185,10 +185,10 @@ class _Layout:
     def _starts(self) -> Iterable[str]:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
         graph = self.problem.graph
-        if sum(block.length * block.count for block in graph.blocks if _is_layered(graph, block)) >= MANY_LAYERED:
-            return "data", "stages", "layers"
+        if sum(block.length * block.count for block in graph.blocks if is_layered(graph, block)) >= MANY_LAYERED:
+            return "data", "stages", "layers", "layer-cuts"
         decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
-        return [name for name in STARTS if decisive or name != "heavy"]
+        return [name for name in STARTS if name != "layer-cuts" and (decisive or name != "heavy")]
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)
@@ -223,12 +223,6 @@ def _family(problem: Problem, settings: Settings) -> TopologyFamily:
             f"topology {family.name} spreads flows over equal paths, and a search prices one route a pair; replay it"
         )
     return family
-
-
-def _is_layered(graph: ModelGraph, block: RepeatedBlock) -> bool:
-    """Whether a repetition of a block reads what the one before gives: layers do, tables of embeddings do not."""
-    before, here, *_ = block.repetitions
-    return any(source.op in before for at in here for source in graph.operators[at].inputs if source.op is not None)
 
 
 def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:

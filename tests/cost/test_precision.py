@@ -125,6 +125,27 @@ def test_what_is_read_beyond_a_share_is_kept_once_for_all_readers() -> None:
     assert held_bytes(op, (1, 1, 4), 0, bf16, (2,)) == 2 * (8 * 32 // 4) + weights // 4  # sums are kept in shares
 
 
+def test_measured_times_in_an_arithmetic_need_the_memory_of_estimated_ones() -> None:
+    """Peaks of operators, which have scratch memory among them, are not added up; the original's semantics do."""
+    graph = small("gpt")
+    estimated = complete_table(roofline_table(graph, "h100", n_server=2), graph)
+    shapes = {
+        name: tuple(replace(entry, memory=7 * entry.memory) for entry in entries)
+        for name, entries in estimated.shapes.items()
+    }
+    measured = replace(estimated, estimated=False, shapes=shapes)
+    wanted, held, peaks = (
+        make_problem(graph, table, Cluster(2), semantics).arrays.memory
+        for table, semantics in (
+            (estimated, CORRECTED),
+            (measured, CORRECTED),
+            (measured, replace(CORRECTED, limit_memory=False)),
+        )
+    )
+    assert held.tolist() == wanted.tolist()
+    assert (peaks > wanted).all()
+
+
 def test_tied_weights_have_one_state() -> None:
     graph = small("gpt")
     free = replace(graph, operators=tuple(replace(op, tied={}) for op in graph.operators))

@@ -7,7 +7,9 @@ from command_lines import SEARCH, errors_of, run_json
 from flexnet.commands.cli import run
 
 
-@pytest.mark.parametrize("start", ["all", "data", "dp", "groups", "cut-groups", "split-joins", "heavy", "stages"])
+@pytest.mark.parametrize(
+    "start", ["all", "data", "dp", "groups", "cut-groups", "split-joins", "heavy", "stages", "layer-cuts"]
+)
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--method", method, "--start", start, "--search-budget", "20", "-o", str(tmp_path / "a")]
@@ -243,6 +245,40 @@ def test_layers_are_dealt_out_and_cut_where_data_parallelism_does_not_fit() -> N
     assert Layers().points(make_space(problem, strided=True), None, 0.7 * parallel, rng).strategies  # type: ignore[arg-type]
 
 
+def test_layers_are_cut_as_is_best_for_one_of_them() -> None:
+    """Experts lie on servers of their own, in every layer alike; with little memory all weights are cut."""
+    from flexnet import CORRECTED, MODELS, Cluster, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.memory import memory_needed
+    from flexnet.plan.strategy import configs_of
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.layer_cuts import LayerCuts
+
+    flags = dict(zip(LAYERED[::2], LAYERED[1::2], strict=True)) | {"--sequence-length": 16, "--vocabulary-size": 512}
+    graph = MODELS["mixtral"].build(flags | {"--num-layers": 5, "--intermediate-size": 8192}, 64)
+    table = complete_table(roofline_table(graph, "h100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4), CORRECTED)
+    space, rng = make_space(problem, strided=True), np.random.default_rng(0)
+    family = family_of("fc", degree=4, semantics=CORRECTED)
+    (block,) = graph.blocks
+    experts = [op.index for op in graph.operators if op.equation]
+
+    found = LayerCuts().points(space, family, None, rng).strategies
+    homes = {tuple(tuple(config.devices) for config in configs_of(problem, one)) for one in found}  # type: ignore[arg-type]
+    whole = [one for one in found if (one.devices[experts] >= 0).sum(axis=1).min() == 4]  # type: ignore[union-attr]
+    assert whole and len(homes) > 3
+    for one in whole:
+        degrees = [config.degrees for config in configs_of(problem, one)]  # type: ignore[arg-type]
+        assert {degrees[op] for op in experts} == {(1, 1, 4, 1)}  # experts, of (features, capacity, experts, groups)
+        for first, *others in zip(*block.repetitions[1:-1], strict=True):
+            assert {degrees[op] for op in others} == {degrees[first]}
+    needed = [memory_needed(problem, one) for one in found]  # type: ignore[arg-type]
+    limit = 0.5 * (min(needed) + max(needed))
+    fitting = LayerCuts().points(space, family, limit, rng).strategies
+    assert max(memory_needed(problem, one) for one in fitting) <= limit  # type: ignore[arg-type]
+    assert {memory_needed(problem, one) for one in fitting} > {n for n in needed if n <= limit}  # type: ignore[arg-type]
+
+
 @pytest.mark.compiled
 def test_a_search_begins_with_layers_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.13", "--search-budget", "5"]) == 0
@@ -277,7 +313,10 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--start", "best"], "it must be all, data, dp, groups, cut-groups, split-joins, heavy, stages or layers"),
+        (
+            ["--start", "best"],
+            "it must be all, data, dp, groups, cut-groups, split-joins, heavy, stages, layers or layer-cuts",
+        ),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],
 )

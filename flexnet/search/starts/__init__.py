@@ -25,6 +25,7 @@ STARTS: "Registry[type[Start]]" = Registry(
         "heavy": "flexnet.search.starts.heavy:Heavy",
         "stages": "flexnet.search.starts.stages:Stages",
         "layers": "flexnet.search.starts.layers:Layers",
+        "layer-cuts": "flexnet.search.starts.layer_cuts:LayerCuts",
     },
 )
 """Starts by the name that ``--start`` takes."""

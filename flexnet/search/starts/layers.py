@@ -14,7 +14,7 @@ import numpy as np
 
 from flexnet.cost.table import Entry
 from flexnet.model.cutting import divisors, partial_sums, side_by_side
-from flexnet.model.graph import Operator
+from flexnet.model.graph import ModelGraph, Operator, RepeatedBlock
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.memory import memory_needed
@@ -23,7 +23,7 @@ from flexnet.plan.strategy import Config, make_strategy
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["Layers"]
+__all__ = ["Layers", "is_layered", "stages_of"]
 
 MOST_TASKS = 1_000_000  # of a strategy that cuts weights, about: what cuts unlike its neighbours has many transfers
 
@@ -63,21 +63,30 @@ def _memory(problem: Problem, configs: Configs) -> float:
     return memory_needed(problem, make_strategy(problem, configs))
 
 
+def stages_of(graph: ModelGraph, n_set: int) -> tuple[int, ...]:
+    """Of every operator in which of ``n_set`` runs of layers it is, with what lies before it and behind the last."""
+    layers = [layer for block in graph.blocks for layer in block.repetitions]
+    starts = {layer[0]: i * n_set // len(layers) for i, layer in enumerate(layers)}
+    found = [0]
+    for op in graph.operators:
+        found.append(starts.get(op.index, found[-1]))
+    return tuple(found[1:])
+
+
+def is_layered(graph: ModelGraph, block: RepeatedBlock) -> bool:
+    """Whether a repetition of a block reads what the one before gives: layers do, tables of embeddings do not."""
+    before, here, *_ = block.repetitions
+    return any(source.op in before for at in here for source in graph.operators[at].inputs if source.op is not None)
+
+
 def _dealt(problem: Problem, n_set: int) -> Configs:
     """Layers of all repeated blocks in ``n_set`` runs, each over its set of servers, with what lies between."""
-    n_server = problem.cluster.n_server
-    layers = [layer for block in problem.graph.blocks for layer in block.repetitions]
-    stage_of, stage = {}, 0
-    starts = {layer[0]: i * n_set // len(layers) for i, layer in enumerate(layers)}
-    for op in problem.graph.operators:
-        stage = starts.get(op.index, stage)
-        stage_of[op.index] = stage
-    size = n_server // n_set
+    size = problem.cluster.n_server // n_set
+    stages = stages_of(problem.graph, n_set)
     configs = []
-    for op, entries in zip(problem.graph.operators, problem.candidates, strict=True):
+    for op, entries, stage in zip(problem.graph.operators, problem.candidates, stages, strict=True):
         degrees = _by_batch(op, entries, size)
-        first = stage_of[op.index] * size
-        configs.append(Config(degrees, tuple(range(first, first + prod(degrees)))))
+        configs.append(Config(degrees, tuple(range(stage * size, stage * size + prod(degrees)))))
     return tuple(configs)
 
 
