@@ -14,7 +14,7 @@ __all__ = ["TaskGraph"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskGraph:
-    """Tasks in the original's creation order, see `flexnet.plan.kernels`.
+    """Tasks in the original's creation order, see `flexnet.plan.kernels.build`.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexnet.plan.arrays import MAX_RANK, Box, ProblemArrays, Strategy, TaskArrays, Workspace
-from flexnet.plan.kernels import build_tasks
+from flexnet.plan.kernels.build import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers

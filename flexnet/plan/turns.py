@@ -5,7 +5,7 @@ sends for this one is still on its way, the two share the link, and so the other
 needs first is the first of these.  So a transfer waits until the one for the last operator on the way to its own is
 there (forward; the other way round backward), as on one connection that keeps order.  Of DLRM on 128 servers, with
 layers cut over pairs and fours, that takes 3 to 26 % off replays.  Transfers of which neither needs the other, for
-towers side by side, go at once.  `flexnet.plan.kernels` lets them wait.
+towers side by side, go at once.  `flexnet.plan.kernels.turns` lets them wait.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which transfers wait for which, worked out for a task graph as a whole; beside what `flexnet.plan.kernels` does."""
+"""Which transfers wait for which, worked out for a task graph as a whole; beside `flexnet.plan.kernels.turns`."""
 
 from dataclasses import replace
 

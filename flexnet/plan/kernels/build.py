@@ -1,0 +1,154 @@
+"""Cuts a model by a strategy: tasks, transfers and all-reduces in the original's creation order.
+
+That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
+then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
+blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators;
+consumers on the same servers may share transfers, and those between two servers take turns.
+"""
+
+import numpy as np
+
+from flexnet.kernels import inlined, kernel
+from flexnet.plan.kernels.records import add_record, add_task
+from flexnet.plan.kernels.sharing import shared_edge
+from flexnet.plan.kernels.transfers import add_transfers
+from flexnet.plan.kernels.turns import let_take_turns
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD
+
+__all__ = ["build_tasks"]
+
+
+@kernel
+def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
+    """Fill ``work`` with the task graph of ``strategy``.
+
+    Parameters
+    ----------
+    problem : flexnet.plan.arrays.ProblemArrays
+    strategy : flexnet.plan.arrays.Strategy
+    work : flexnet.plan.arrays.Workspace
+
+    Returns
+    -------
+    n_task, n_record, n_group, n_member : int
+        Sizes used; any of them may exceed the workspace's capacity, and then the call must be repeated with a
+        larger one (nothing is written past the end).
+    """
+    n_op = problem.rank.shape[0]
+    work.n_task[0] = 0
+    work.n_record[0] = 0
+    work.n_group[0] = 0
+    work.n_member[0] = 0
+    work.group_ptr[0] = 0
+    for op in range(n_op):
+        _add_parts(problem, strategy, work, op)
+    for op in range(n_op):
+        for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
+            _add_all_reduces(problem, strategy, work, op, weight)
+    n_before = work.n_task[0]
+    for edge in range(problem.edge_src.shape[0]):
+        shared = shared_edge(problem, strategy, edge)
+        work.first_transfer[edge] = work.n_task[0] if shared < 0 else work.first_transfer[shared]
+        if shared < 0 or problem.edge_dst[shared] != problem.edge_dst[edge]:
+            add_transfers(problem, strategy, work, edge, shared)
+    if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
+        let_take_turns(problem, work, n_before, work.n_task[0])
+    n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
+    if (
+        n_task <= work.kind.shape[0]
+        and n_record <= work.record_from.shape[0]
+        and n_group < work.group_ptr.shape[0]
+        and n_member <= work.group.shape[0]
+    ):
+        _index_successors(work, n_task, n_record)
+    return n_task, n_record, n_group, n_member
+
+
+@inlined
+def _add_parts(problem, strategy, work, op):  # type: ignore[no-untyped-def]
+    """Forward and backward of every part of an operator."""
+    work.first[op] = work.n_task[0]
+    candidate = problem.candidate_ptr[op] + strategy.choice[op]
+    for j in range(problem.parts[candidate]):
+        server = strategy.devices[op, j]
+        forward = add_task(work, FORWARD, server, problem.forward[candidate], 0, 2 * op)
+        backward = add_task(work, BACKWARD, server, problem.backward[candidate], 0, 2 * op + 1)
+        add_record(work, forward, backward)
+
+
+@inlined
+def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-untyped-def]
+    """One all-reduce for every distinct shard of a weight, among the parts that have it.
+
+    The parts of a reduction that hold the same shard have groups of their own: each has all of its gradient.
+    """
+    candidate = problem.candidate_ptr[op] + strategy.choice[op]
+    reduction = problem.rank[op]
+    shards = 1
+    groups = 1
+    for k in range(reduction + 1):
+        if problem.weight_cut[weight, k]:
+            shards *= problem.degrees[candidate, k]
+            groups *= problem.degrees[candidate, k]
+        elif k == reduction:
+            groups *= problem.degrees[candidate, k]
+    size = problem.weight_bytes[weight] // shards
+    members = problem.parts[candidate] // groups
+    for number in range(groups):
+        group = work.n_group[0]
+        work.n_group[0] = group + 1
+        task = add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
+        for i in range(members):
+            j = i
+            if groups > 1:  # the i-th part whose coordinates in dimensions with groups of their own are `number`
+                j, stride, fixed, free = 0, 1, number, i
+                for k in range(reduction + 1):
+                    degree = problem.degrees[candidate, k]
+                    if problem.weight_cut[weight, k] or k == reduction:
+                        j += fixed % degree * stride
+                        fixed //= degree
+                    else:
+                        j += free % degree * stride
+                        free //= degree
+                    stride *= degree
+            member = work.n_member[0]
+            work.n_member[0] = member + 1
+            if member < work.group.shape[0]:
+                work.group[member] = strategy.devices[op, j]
+            add_record(work, work.first[op] + 2 * j + 1, task)
+        after = strategy.after[op]
+        if after >= 0:
+            for j in range(problem.parts[problem.candidate_ptr[after] + strategy.choice[after]]):
+                add_record(work, work.first[after] + 2 * j + 1, task)
+        if group + 1 < work.group_ptr.shape[0]:
+            work.group_ptr[group + 1] = work.n_member[0]
+
+
+@inlined
+def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
+    """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
+    gpus = problem.big_gpu
+    if gpus == 0 or problem.is_whole[op]:  # an embedding is measured on one GPU: nothing to reduce with
+        return 0.0
+    if problem.exact_intra_server:
+        return 2.0 * (gpus - 1) / gpus * size / problem.inter_gpu_bandwidth
+    return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers
+
+
+@inlined
+def _index_successors(work, n_task, n_record):  # type: ignore[no-untyped-def]
+    """Stable counting sort of the (from, to) records into successor lists, and predecessor counts."""
+    record_from, record_to, succ_ptr, succ = work.record_from, work.record_to, work.succ_ptr, work.succ
+    n_pred, fill = work.n_pred, work.fill
+    succ_ptr[: n_task + 1] = 0
+    n_pred[:n_task] = 0
+    for r in range(n_record):
+        succ_ptr[np.uint32(record_from[r]) + 1] += 1
+        n_pred[np.uint32(record_to[r])] += 1
+    for task in range(n_task):
+        succ_ptr[task + 1] += succ_ptr[task]
+        fill[task] = succ_ptr[task]
+    for r in range(n_record):
+        before = np.uint32(record_from[r])
+        succ[np.uint32(fill[before])] = record_to[r]
+        fill[before] += 1
