@@ -241,6 +241,7 @@ def test_a_name_may_have_capitals(capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 servers; Mine, " in capsys.readouterr().out
 
 
+@pytest.mark.compiled
 def test_a_start_may_be_replaced() -> None:
     graph = MODELS["toy"].build({}, batch_size=64)
     problem = make_problem(graph, roofline_table(graph, "a100", n_server=4), Cluster(4, link_bandwidth=1e3), CORRECTED)

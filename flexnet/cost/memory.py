@@ -44,9 +44,10 @@ def held_bytes(
     reduction = degrees[op.rank] if len(degrees) > op.rank else 1
     pieces = op.outputs[0].volume // part.outputs[0].volume * reduction
     kept = kind.kept_elements(part) // reduction
-    for whole, source, n_reader in zip(op.inputs, part.inputs, readers, strict=True):
-        if source.tensor.dtype == "float":
-            kept += max(source.tensor.volume - whole.tensor.volume // pieces, 0) // n_reader
+    if len(part.inputs) == len(op.inputs):  # of more towers than parts it reads fewer, its share of all
+        for whole, source, n_reader in zip(op.inputs, part.inputs, readers, strict=True):
+            if source.tensor.dtype == "float":
+                kept += max(source.tensor.volume - whole.tensor.volume // pieces, 0) // n_reader
     weights = sum(weight.volume for weight in part.weights)  # of a tied one, every operator has a copy
     per_weight = precision.weight_bytes + precision.gradient_bytes
     return precision.activation_bytes * kept + per_weight * weights

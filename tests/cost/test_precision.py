@@ -125,6 +125,17 @@ def test_what_is_read_beyond_a_share_is_kept_once_for_all_readers() -> None:
     assert held_bytes(op, (1, 1, 4), 0, bf16, (2,)) == 2 * (8 * 32 // 4) + weights // 4  # sums are kept in shares
 
 
+def test_parts_of_joined_towers_keep_nothing_but_their_share() -> None:
+    """Of three towers of two values, cut in six, a part has one value of a tower."""
+    b = GraphBuilder("towers", 12)
+    b.dense(b.concat([b.dense(b.input(4), 2) for _ in range(3)], axis=1), 4)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=6, dtype="bf16"), graph)
+    (joined,) = (op for op in graph.operators if op.kind == OpType.CONCAT)
+    memory = {entry.degrees: entry.memory for entry in table.candidates(joined)}
+    assert memory[6, 1] == 2 * 12 and memory[1, 1] == 6 * memory[6, 1]
+
+
 def test_measured_times_in_an_arithmetic_need_the_memory_of_estimated_ones() -> None:
     """Peaks of operators, which have scratch memory among them, are not added up; the original's semantics do."""
     graph = small("gpt")

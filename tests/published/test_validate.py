@@ -193,9 +193,11 @@ def test_other_operators_are_caught(data: Path, started, monkeypatch: pytest.Mon
     assert (case.ok, case.difference) == (False, "differ: operators")
 
 
-@pytest.mark.parametrize(
-    "topology", ["topoopt", "fattree", pytest.param("random", marks=pytest.mark.compiled)]
-)  # 200 draws
+# With switches 200 directions of rings are drawn for a cost, at random as many networks.
+MANY_DRAWS = [pytest.param(name, marks=pytest.mark.compiled) for name in ("fattree", "random")]
+
+
+@pytest.mark.parametrize("topology", ["topoopt", *MANY_DRAWS])
 def test_our_own_cost_is_recomputed_and_a_changed_one_caught(topology: str, data: Path, started) -> None:
     ready = started(topology)
     (data / "taskgraphs" / "100dlrm_16.fbuf").unlink()
@@ -267,7 +269,7 @@ def test_records_that_are_no_objects_are_refused(text: bytes, data: Path) -> Non
     assert not case.ok and re.search(r"cost record .*case\.json", case.problem)
 
 
-@pytest.mark.parametrize("spoilt", ["measurements", "taskgraphs"])
+@pytest.mark.parametrize("spoilt", ["measurements", pytest.param("taskgraphs", marks=pytest.mark.compiled)])
 def test_a_damaged_file_fails_its_case_and_no_other(spoilt: str, data: Path, started) -> None:
     write_record(data, record(started("fattree")))
     for path in (data / spoilt).iterdir():

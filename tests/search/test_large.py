@@ -101,4 +101,4 @@ def test_tables_are_no_layers(monkeypatch):
     assert [[block.count for block in graph.blocks] for graph in (tables, layers)] == [[6], [5]]
     kinds = [set(prepare(problem(graph=g), Settings("topoopt", 0)).state.schedule.origins) for g in (tables, layers)]
     assert "groups" in kinds[0]
-    assert kinds[1] == {"stages"}
+    assert kinds[1] == {"stages", "layer-cuts"}
