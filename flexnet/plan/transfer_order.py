@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.plan.kernels.steps import find_steps
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 
@@ -20,8 +21,10 @@ def spread_transfers(graph: TaskGraph) -> TaskGraph:
     the order of their numbers all servers send to the first one first, whose link they fill while others are idle.
     Here the k-th sender, counted among those of its pass, sends to receiver ``j ^ k`` in its ``j``-th step, counted
     among those of the consumer, or among all that get gradients from it: a matching of senders and receivers in every
-    step where both are as many and a power of two, as in exchanges along the dimensions of a hypercube (S. L. Johnsson
-    and C.-T. Ho, IEEE Trans. Computers 38 (9), 1989), and nearly even otherwise.  Consumers stay one after the other.
+    step where all send to all and they are a power of two, as in exchanges along the dimensions of a hypercube (S. L.
+    Johnsson and C.-T. Ho, IEEE Trans. Computers 38 (9), 1989).  Otherwise as few matchings as there can be are
+    found (`flexnet.plan.kernels.steps`): with more, servers that have nothing to send in one go on to the next, in
+    which others send to the same receivers.  Consumers stay one after the other.
 
     Parameters
     ----------
@@ -40,10 +43,25 @@ def spread_transfers(graph: TaskGraph) -> TaskGraph:
     sender, receiver = np.divmod(graph.place[transfer].astype(np.int64), n)
     of_pass = (graph.kind[task] == BACKWARD).astype(np.int64)
     consumer = 2 * graph.op[transfer].astype(np.int64) + of_pass
-    order = np.lexsort((edge, _ranks(consumer, receiver) ^ _ranks(of_pass, sender), consumer, task))
+    step = _ranks(consumer, receiver) ^ _ranks(of_pass, sender)
+    by_consumer = np.argsort(consumer, kind="stable")
+    for of_one in np.split(by_consumer, np.flatnonzero(np.diff(consumer[by_consumer])) + 1):
+        step[of_one] = _matchings(sender[of_one], receiver[of_one], step[of_one], n)
+    order = np.lexsort((edge, step, consumer, task))
     succ = graph.succ.copy()
     succ[edge] = transfer[order]  # edges are by task already
     return replace(graph, succ=succ)
+
+
+def _matchings(sender: Ints, receiver: Ints, step: Ints, n_server: int) -> Ints:
+    """The steps, if each is a matching and there are as few as can be; otherwise others, for which that is so."""
+    most = max(int(np.bincount(side).max()) for side in (sender, receiver))
+    sides = [side + n_server * step for side in (sender, receiver)]
+    if len(np.unique(step)) == most and all(len(np.unique(side)) == len(step) for side in sides):
+        return step
+    found = np.empty(len(step), np.int64)
+    find_steps(sender, receiver, np.full((2, n_server, most), -1, np.int64), found)
+    return found
 
 
 def _ranks(group: Ints, server: Ints) -> Ints:

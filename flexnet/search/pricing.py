@@ -1,6 +1,7 @@
 """Prices strategies on networks under one problem's semantics."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -126,13 +127,31 @@ class Pricer:
             return
         tasks = self._builder.arrays(strategy)
         arrays = self._arrays(tasks, network)
+        shared, coarser, seconds = self._roughly(tasks, arrays)
+        self._links = shared(SEARCH_WINDOW * coarser * seconds, SEARCH_TOLERANCE, self._priced)
+
+    def typical(self, plans: Iterable[tuple[Strategy, Network]]) -> tuple[Strategy, Network]:
+        """Of several plans the one that takes least, roughly, for `set_resolution`; the first if prices need none."""
+
+        def seconds(plan: tuple[Strategy, Network]) -> float:
+            tasks = self._builder.arrays(plan[0])
+            return self._roughly(tasks, self._arrays(tasks, plan[1]))[2]
+
+        if self.every_exact or not self.problem.semantics.fair_links:
+            return next(iter(plans))
+        return min(plans, key=seconds)
+
+    def _roughly(
+        self, tasks: TaskArrays, arrays: NetworkArrays
+    ) -> tuple[type[BundledLinks] | type[FairLinks], float, float]:
+        """How a plan's links are shared while searching, how much coarser than others' for its size, and its time."""
         compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
         hops = flow_hops(tasks, arrays)
         bundled = hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not self._may_time_out(tasks, arrays))
-        shared = BundledLinks if bundled else FairLinks
         coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
+        shared = BundledLinks if bundled else FairLinks
         rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
-        self._links = shared(SEARCH_WINDOW * coarser * rough.seconds(tasks, arrays), SEARCH_TOLERANCE, self._priced)
+        return shared, coarser, rough.seconds(tasks, arrays)
 
     def price(
         self,

@@ -1,6 +1,7 @@
 """The order in which a task's transfers leave: the same ones, and all senders busy with different receivers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnet import Cluster, build_network, replay
+from flexnet.plan.kernels.steps import find_steps
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import FORWARD, NOMINAL_COMM
 from flexnet.plan.transfer_order import spread_transfers
@@ -87,7 +89,53 @@ def test_an_exchange_takes_what_links_need(n: int) -> None:
     links = FollowedPackets()
     before, after = (replay(one, network, links=links).seconds for one in (graph, spread_transfers(graph)))
     assert after <= before * (1 + 1e-9)
-    if n in (4, 8):
-        assert after == pytest.approx(least, rel=0.05)
+    assert after <= 1.05 * least + 6e-6  # two hops of latency, there and back
     if n == 8:
         assert before > 1.3 * least
+
+
+def test_groups_that_straddle_powers_of_two_take_what_links_need() -> None:
+    """Servers 1 to 8 and 9 to 16 exchange among themselves: counted among all, 8 and 16 would come last for all."""
+    n, size = 18, 50 * 8936
+    graphs = [all_to_all(n, group, group, size) for group in (range(1, 9), range(9, 17))]
+    first, second = (np.asarray(graph.succ) for graph in graphs)
+    n_task = graphs[0].n_task
+    both = replace(
+        graphs[0],
+        **{
+            name: np.concatenate([getattr(g, name) for g in graphs])
+            for name in ("kind", "place", "seconds", "bytes", "op")
+        },
+        succ_ptr=np.concatenate([graphs[0].succ_ptr, graphs[1].succ_ptr[1:] + len(first)]).astype(np.int32),
+        succ=np.concatenate([first, second + n_task]).astype(np.int32),
+    )
+    network = build_network("star", Cluster(n, link_bandwidth=12.5e9, latency=1e-6))
+    before, after = (replay(one, network, links=FollowedPackets()).seconds for one in (both, spread_transfers(both)))
+    assert after == pytest.approx(7 * size / 12.5e9, rel=0.05)
+    assert before > 1.3 * after
+
+
+@given(n=st.integers(1, 12), pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=60))
+@settings(deadline=None, max_examples=100)
+def test_steps_are_matchings_and_as_few_as_can_be(n: int, pairs: list[tuple[int, int]]) -> None:
+    sender, receiver = (np.array([pair[side] % n for pair in pairs], np.int64) for side in (0, 1))
+    most = max([*np.bincount(sender, minlength=1), *np.bincount(receiver, minlength=1)])
+    step = np.full(len(pairs), -1, np.int64)
+    find_steps(sender, receiver, np.full((2, n, most), -1, np.int64), step)
+    assert all(0 <= k < most for k in step)
+    for side in (sender, receiver):
+        assert len(set(zip(side.tolist(), step.tolist(), strict=True))) == len(pairs)
+
+
+def test_servers_with_less_to_send_end_early() -> None:
+    """16 of 32 servers send to 16 others, the rest to 15: free steps come last, but for a few."""
+    at = np.random.default_rng(1).permutation(32)
+    pairs = [(i, at[i % 2 * 16 + j]) for i in range(32) for j in range(16) if at[i % 2 * 16 + j] != i]
+    sender, receiver = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
+    most = max(np.bincount(sender).max(), np.bincount(receiver).max())
+    step = np.full(len(pairs), -1, np.int64)
+    find_steps(sender, receiver, np.full((2, 32, most), -1, np.int64), step)
+    last = [
+        (step[side == server].max() + 1, (side == server).sum()) for side in (sender, receiver) for server in range(32)
+    ]
+    assert sum(end > n for end, n in last) <= 12
