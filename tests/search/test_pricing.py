@@ -36,6 +36,16 @@ def tower_strategy(problem):
     return make_strategy(problem, [spread, Config((1, 1), (2,)), order, spread, spread])
 
 
+def test_prices_are_as_fine_as_the_fastest_of_typical_plans():
+    problem, network = problem_of(tower(), Cluster(4), CORRECTED), star(4)
+    fast, slow = (make_strategy(problem, [Config((1, len(at)), at)] * 5) for at in ((1,), (0, 1, 2, 3)))
+    pricer = Pricer(problem)
+    plans = [(slow, network), (fast, network), (slow, star(4))]
+    assert pricer.rough(slow, network, None).seconds > 2 * pricer.rough(fast, network, None).seconds
+    assert pricer.typical(plans) is plans[1]
+    assert Pricer(problem, every_exact=True).typical(plans) is plans[0]
+
+
 @pytest.mark.parametrize("segment", [0, 100_000])
 @pytest.mark.parametrize("semantics", PRESETS)
 def test_a_price_is_the_simulated_time_of_the_built_graph(semantics, segment):
