@@ -33,7 +33,7 @@ def find_steps(sender, receiver, at, step):  # type: ignore[no-untyped-def]
             if at[0, here, k] == FREE and at[1, there, k] == FREE:
                 mine = k
                 break
-        else:  # the path from the receiver does not come to the sender, for it enters senders by what they have then
+        else:  # the path does not come to the sender, for it enters senders by what they have in this step
             _swap(at, step, sender, receiver, 1, there, mine, _first_free(at, 1, there))
         step[i] = mine
         at[0, here, mine] = i
