@@ -9,7 +9,6 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
-from flexnet.network.kernels.held_routes import link_loads
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.arrays import TaskArrays
@@ -21,29 +20,18 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
 from flexnet.search.remembered import Priced, Remembered
+from flexnet.search.resolution import resolution_for
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.bundled import BundledLinks
-from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
+from flexnet.simulate.priced_links import packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.routed import routed
 
 __all__ = ["Price", "Pricer"]
 
-# Resolution of fair sharing, as shares of a typical iteration.  While searching, prices of plans with many transfers
-# are mostly within 0.5 % of those of full resolution and take 3 (32 servers) to 30 times (128 servers) less; what is
-# reported follows every packet.
-ROUGH = 1e-2
-SEARCH_WINDOW = 1 / 200
 FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
-SEARCH_TOLERANCE = 0.02
-SEARCH_HOPS = 100_000.0  # of flows; with more, rates are solved more seldom
-BUNDLED_HOPS = 8_000.0  # with more, what a task sends is priced as one (`flexnet.simulate.bundled`)
-TIMED_HOPS = 1_000_000.0  # the same where timers may go off, of which that knows nothing
-BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
-COARSEST = 40.0
 EXACT_TASKS = 8192
 DEMANDS = 4  # of the strategies asked about last, which networks are changed for again and again
 
@@ -126,32 +114,18 @@ class Pricer:
         if self.every_exact or not self.problem.semantics.fair_links:
             return
         tasks = self._builder.arrays(strategy)
-        arrays = self._arrays(tasks, network)
-        shared, coarser, seconds = self._roughly(tasks, arrays)
-        self._links = shared(SEARCH_WINDOW * coarser * seconds, SEARCH_TOLERANCE, self._priced)
+        self._links = resolution_for(tasks, self._arrays(tasks, network), self._priced).links
 
     def typical(self, plans: Iterable[tuple[Strategy, Network]]) -> tuple[Strategy, Network]:
         """Of several plans the one that takes least, roughly, for `set_resolution`; the first if prices need none."""
 
         def seconds(plan: tuple[Strategy, Network]) -> float:
             tasks = self._builder.arrays(plan[0])
-            return self._roughly(tasks, self._arrays(tasks, plan[1]))[2]
+            return resolution_for(tasks, self._arrays(tasks, plan[1]), self._priced).seconds
 
         if self.every_exact or not self.problem.semantics.fair_links:
             return next(iter(plans))
         return min(plans, key=seconds)
-
-    def _roughly(
-        self, tasks: TaskArrays, arrays: NetworkArrays
-    ) -> tuple[type[BundledLinks] | type[FairLinks], float, float]:
-        """How a plan's links are shared while searching, how much coarser than others' for its size, and its time."""
-        compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-        hops = flow_hops(tasks, arrays)
-        bundled = hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not self._may_time_out(tasks, arrays))
-        coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
-        shared = BundledLinks if bundled else FairLinks
-        rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, self._priced)
-        return shared, coarser, rough.seconds(tasks, arrays)
 
     def price(
         self,
@@ -290,18 +264,6 @@ class Pricer:
                 f"{self.memory_limit / 1e9:.4g} GB; its largest operator, {op.name} ({op.key}), needs "
                 f"{largest / 1e9:.4g} GB{over}; raise --gpu-memory or use more servers"
             )
-
-    def _may_time_out(self, tasks: TaskArrays, network: NetworkArrays) -> bool:
-        """Whether first windows over one link take longer than senders wait for news.
-
-        Half of them: what is sent forward is sent back later.
-        """
-        protocol = self._priced
-        sends = tasks.kind == NOMINAL_COMM
-        window = np.minimum(tasks.bytes[sends], protocol.first_window * protocol.packet_bytes)
-        of_pair = np.bincount(tasks.place[sends], window, minlength=network.n_server**2)
-        queued = link_loads(network.route_ptr, network.route, of_pair, len(network.bandwidth)) / network.bandwidth
-        return protocol.by_packet and bool(queued.max(initial=0.0) > 2.0 * protocol.least_patience)
 
     def _links_for(self, tasks: TaskArrays) -> LinkModel:
         """Full resolution for few transfers, unless the plans of this search are so large that all are bundled."""

@@ -15,7 +15,7 @@ from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, PRESETS
 from flexnet.plan.strategy import Config, make_strategy
 from flexnet.plan.task_graph_builder import build
-from flexnet.search import pricing
+from flexnet.search import resolution
 from flexnet.search.pricing import Pricer
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import network_arrays
@@ -147,7 +147,7 @@ def test_plans_of_many_transfers_are_priced_by_what_tasks_send(monkeypatch, band
     strategy = make_strategy(problem, [Config((1, 1), (0,)), *[spread] * (n_op - 1)])
     seconds = []
     for most in (1.0, np.inf):
-        monkeypatch.setattr(pricing, "BUNDLED_HOPS", most)
+        monkeypatch.setattr(resolution, "BUNDLED_HOPS", most)
         pricer = Pricer(problem)
         pricer.set_resolution(strategy, star(4, bandwidth=bandwidth))
         seconds.append(pricer.price(np.random.default_rng(0), strategy, star(4, bandwidth=bandwidth)).seconds)
