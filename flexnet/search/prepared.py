@@ -175,7 +175,7 @@ class Prepared:
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
             if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
-                problem, timeline = pricer.fastest(first.strategy, first.network, first.directions)
+                problem, timeline = pricer.fastest(first.strategy, first.network, first.directions, n_thread=2)
                 start = replace(start, problem=problem, timeline=timeline)
             finalists = [one for one in finalists if one is not first]
             before = [one for one in before if not outcome.interrupted or is_soon_exact(pricer, one)]

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = ["Price", "Pricer"]
 
 FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
 EXACT_TASKS = 8192
+TOLD = 64  # plans told exactly last, of which it is known how their transfers are sent
 DEMANDS = 4  # of the strategies asked about last, which networks are changed for again and again
 
 
@@ -87,6 +89,9 @@ class Pricer:
     _links: LinkModel = field(init=False)
     _known: Remembered = field(init=False, default_factory=Remembered)
     _crowded: tuple[Candidate, float] | None = field(init=False, default=None)
+    _sent: deque[tuple[Strategy, Network, float, Problem]] = field(
+        init=False, default_factory=lambda: deque(maxlen=TOLD)
+    )
     _demands: deque[tuple[Strategy, Demand]] = field(init=False, default_factory=lambda: deque(maxlen=DEMANDS))
 
     def __post_init__(self) -> None:
@@ -183,15 +188,24 @@ class Pricer:
         """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""
         return self.fastest(strategy, network, directions)[1]
 
-    def fastest(self, strategy: Strategy, network: Network, directions: Directions | None) -> tuple[Problem, Timeline]:
+    def fastest(
+        self, strategy: Strategy, network: Network, directions: Directions | None, n_thread: int = 1
+    ) -> tuple[Problem, Timeline]:
         """The problem in which transfers take turns, or do not, as is faster, and what `exact` tells of that."""
         if not self.problem.semantics.fair_links:
             return self.problem, self.rough(strategy, network, directions)
-        ways = [(way, written_timeline(way, graph, network, self.protocol)) for way, graph in self._ways(strategy)]
-        return min(ways, key=lambda way: way[1].seconds)
+        ways = self._ways(strategy)
+        with ThreadPoolExecutor(n_thread) as beside:
+            times = beside.map(lambda way: written_timeline(way[0], way[1], network, self.protocol), ways)
+            found, timeline = min(zip(ways, times, strict=True), key=lambda told: told[1].seconds)
+        self._sent.append((strategy, network, timeline.seconds, found[0]))
+        return found[0], timeline
 
     def sent_as(self, strategy: Strategy, network: Network, timeline: Timeline) -> Problem:
         """The problem in which transfers take turns, or do not, as in a timeline that `exact` has told."""
+        for one, on, seconds, problem in self._sent:
+            if one is strategy and on is network and seconds == timeline.seconds:
+                return problem
         (first, graph), *others = self._ways(strategy)
         if others and written_timeline(first, graph, network, self.protocol).seconds > timeline.seconds:
             return others[0][0]

@@ -70,6 +70,8 @@ def test_a_price_is_the_simulated_time_of_the_built_graph(semantics, segment):
         faster = pricer.sent_as(strategy, network, timeline)
         sent_so = next(times for one, times in ways if one.semantics == faster.semantics)
         assert sent_so.seconds == expected
+        assert Pricer(problem, segment).sent_as(strategy, network, timeline).semantics == faster.semantics  # worked out
+        assert pricer.fastest(strategy, network, None, n_thread=2)[1].seconds == expected
     assert timeline.seconds == expected
     assert len(timeline.end) == tasks.n_task
     assert pricer.tasks(strategy).kind.tolist() == tasks.kind.tolist()
