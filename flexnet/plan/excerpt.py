@@ -6,7 +6,7 @@ from types import MappingProxyType
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.plan.problem import Problem, make_problem
 
-__all__ = ["excerpt", "kept_operators"]
+__all__ = ["excerpt", "kept_operators", "stand_ins"]
 
 
 def kept_operators(graph: ModelGraph) -> tuple[int, ...]:
@@ -22,11 +22,17 @@ def kept_operators(graph: ModelGraph) -> tuple[int, ...]:
     return tuple(kept)
 
 
+def stand_ins(graph: ModelGraph) -> tuple[int, ...]:
+    """Of every operator the number that the one that stands for it has in an `excerpt`."""
+    kept = kept_operators(graph)
+    at = _numbers(kept)
+    return tuple(at[op] for op in kept)
+
+
 def excerpt(problem: Problem, n_server: int) -> Problem:
     """The problem with three repetitions of every repeated block, on ``n_server`` servers.
 
-    The operator that stands for operator ``op`` is the one at ``sorted(set(kept)).index(kept[op])``, ``kept`` being
-    `kept_operators`.
+    `stand_ins` tells which of its operators stands for which of the problem's.
 
     Parameters
     ----------
@@ -35,11 +41,15 @@ def excerpt(problem: Problem, n_server: int) -> Problem:
         At most those of the problem.  Configs with more parts are left out.
     """
     graph, kept = problem.graph, kept_operators(problem.graph)
-    at = {op: i for i, op in enumerate(sorted(set(kept)))}
+    at = _numbers(kept)
     operators = tuple(_renumbered(graph.operators[op], kept, at) for op in at)
     short = ModelGraph(graph.name, graph.batch_size, operators, graph.dtype)
     cluster = replace(problem.cluster, n_server=n_server)
     return make_problem(short, replace(problem.table, n_server=n_server), cluster, problem.semantics)
+
+
+def _numbers(kept: tuple[int, ...]) -> dict[int, int]:
+    return {op: i for i, op in enumerate(sorted(set(kept)))}
 
 
 def _renumbered(op: Operator, kept: tuple[int, ...], at: dict[int, int]) -> Operator:

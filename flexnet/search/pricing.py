@@ -1,7 +1,7 @@
 """Prices strategies on networks under one problem's semantics."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -121,15 +121,15 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         self._links = resolution_for(tasks, self._arrays(tasks, network), self._priced).links
 
-    def typical(self, plans: Iterable[tuple[Strategy, Network]]) -> tuple[Strategy, Network]:
+    def typical(self, plans: Sequence[tuple[Strategy, Network]]) -> tuple[Strategy, Network]:
         """Of several plans the one that takes least, roughly, for `set_resolution`; the first if prices need none."""
 
         def seconds(plan: tuple[Strategy, Network]) -> float:
             tasks = self._builder.arrays(plan[0])
             return resolution_for(tasks, self._arrays(tasks, plan[1]), self._priced).seconds
 
-        if self.every_exact or not self.problem.semantics.fair_links:
-            return next(iter(plans))
+        if len(plans) == 1 or self.every_exact or not self.problem.semantics.fair_links:
+            return plans[0]
         return min(plans, key=seconds)
 
     def price(

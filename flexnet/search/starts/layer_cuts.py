@@ -16,7 +16,7 @@ from flexnet.exact.solver import solve
 from flexnet.exact.terms import measured_terms, place
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
-from flexnet.plan.excerpt import excerpt, kept_operators
+from flexnet.plan.excerpt import excerpt, stand_ins
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy, make_strategy
@@ -59,14 +59,13 @@ class LayerCuts(Start):
 def _staged(problem: Problem, n_stage: int, per_byte: float, *, strided: bool) -> Iterator[tuple[Config, ...]]:
     """Optima of additive models, then trade-offs of time and memory, fastest first."""
     size = problem.cluster.n_server // n_stage
-    stages, kept = stages_of(problem.graph, n_stage), kept_operators(problem.graph)
-    at = {op: i for i, op in enumerate(sorted(set(kept)))}
+    stages, standing = stages_of(problem.graph, n_stage), stand_ins(problem.graph)
     short = excerpt(problem, size)
     terms = measured_terms(short, strided=strided)
 
     def of_all(choices: tuple[int, ...]) -> tuple[Config, ...]:
         placed = place(short, terms, choices, strided=strided)
-        configs = (placed[at[op]] for op in kept)
+        configs = (placed[i] for i in standing)
         return tuple(
             Config(config.degrees, tuple(stage * size + device for device in config.devices))
             for config, stage in zip(configs, stages, strict=True)
