@@ -559,10 +559,12 @@ def build(problem, configs):
         for number, source in enumerate(op.inputs):
             if source.op is None:
                 continue
-            reads = [
-                (device, input_box(op, number, source.tensor.dims, config.degrees, to, semantics.shard_parameters))
-                for device, to in zip(config.devices, coordinates(config.degrees), strict=True)
+            boxes = [
+                input_box(op, number, source.tensor.dims, config.degrees, to, semantics.shard_parameters)
+                for to in coordinates(config.degrees)
             ]
+            boxes = [box if all(low <= high for low, high in box) else [] for box in boxes]
+            reads = list(zip(config.devices, boxes, strict=True))
             before = brought.setdefault((source.op, source.output), [])
             alike = [(reader, sent) for reader, same, sent in before if semantics.share_transfers and same == reads]
             if any(reader == op.index for reader, _ in alike):

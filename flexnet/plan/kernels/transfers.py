@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import inlined
+from flexnet.plan.kernels.reads import read_along
 from flexnet.plan.kernels.records import add_record, add_task
 from flexnet.plan.task_kinds import NOMINAL_COMM
 
@@ -62,16 +63,9 @@ def _find_producers(problem, box, edge, producer, consumer, first_dim):  # type:
     """
     found = True
     for k in range(first_dim, problem.edge_rank[edge]):
-        extent = problem.edge_dims[edge, k]
-        box.low[k] = 0
-        box.high[k] = extent
         split = problem.edge_split[edge, k]
-        if split >= 0 and problem.degrees[consumer, split] > 1:
-            piece = problem.edge_extent[edge, k] // problem.degrees[consumer, split]
-            first = box.coordinate[split] * piece
-            stride, padding = problem.edge_stride[edge, k], problem.edge_padding[edge, k]
-            box.low[k] = max(first * stride - padding, 0)
-            box.high[k] = min((first + piece - 1) * stride - padding + problem.edge_window[edge, k], extent)
+        at = box.coordinate[split] if split >= 0 else 0
+        box.low[k], box.high[k] = read_along(problem, edge, k, consumer, at)
         box.begin[k] = box.low[k] // box.step[k]
         box.last[k] = min((box.high[k] - 1) // box.step[k], problem.degrees[producer, k] - 1)
         box.at[k] = box.begin[k]
