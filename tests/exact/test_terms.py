@@ -110,6 +110,7 @@ def test_columns_and_then_rows_of_matrices_move_sums_alone(strided: bool) -> Non
     assert sent_past_server_0(problem, [one, Config((1, 2, 4), tuple(range(8))), loss]) > 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
 @pytest.mark.parametrize("topology", ["topoopt", "fattree", "random", "fc"])
 @given(widths=st.lists(st.sampled_from([8, 512, 4096]), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1))

@@ -62,6 +62,7 @@ def test_cycles_share_no_link_on_any_graph(n, seed):
         assert len(cycles) <= links.sum(axis=1).min() // 2
 
 
+@pytest.mark.compiled
 @given(st.sampled_from([6, 8, 10, 16, 32, 64, 128]), st.integers(0, 99))
 @settings(deadline=None, max_examples=50)
 def test_three_links_a_server_are_a_ring_and_a_half(n, seed):

@@ -225,6 +225,7 @@ def test_a_ring_gets_an_interface_of_every_server_and_gives_it_back():
     assert {(2, 2), (2, 3), (3, 2), (3, 3)} == set(seen)
 
 
+@pytest.mark.compiled
 def test_all_reduces_fill_three_links_of_every_server():
     """In the time that three links of each would take, packets or not; one ring of two takes half as long again."""
     members = np.arange(8, dtype=np.int32)

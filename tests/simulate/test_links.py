@@ -114,6 +114,7 @@ def test_coarser_rates_change_little(seed):
     assert abs(coarse - exact) <= 0.02 * exact
 
 
+@pytest.mark.compiled
 @given(seeds, st.one_of(st.just(1.0), st.floats(0.1, 1.5), st.floats(0.95, 1.0)))
 @settings(max_examples=300, deadline=None)
 def test_a_limit_never_hides_a_faster_time(seed, share):

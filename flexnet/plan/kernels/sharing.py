@@ -29,12 +29,10 @@ def _reads_alike(problem, strategy, edge, other):  # type: ignore[no-untyped-def
     for j in range(n):
         if strategy.devices[dst, j] != strategy.devices[dst_other, j]:
             return False
-    if _cut_alike(problem, edge, consumer, other, consumer_other):
-        return True
-    for j in range(n):  # cut in other ways, they may read the same still: a concatenation beside an addition
-        if not _same_elements(problem, edge, consumer, other, consumer_other, j):
-            return False
-    return True
+    # Cut in other ways, they may read the same still: a concatenation beside an addition.
+    return _cut_alike(problem, edge, consumer, other, consumer_other) or _same_elements(
+        problem, edge, consumer, other, consumer_other
+    )
 
 
 @inlined
@@ -57,18 +55,21 @@ def _cut_alike(problem, edge, consumer, other, consumer_other):  # type: ignore[
 
 
 @inlined
-def _same_elements(problem, edge, consumer, other, consumer_other, j):  # type: ignore[no-untyped-def]
-    """Whether parts ``j`` of two consumers read the same elements, if any."""
-    same, none, none_other = True, False, False
-    for k in range(problem.edge_rank[edge]):
-        degree, stride = _cut_along(problem, consumer, problem.edge_split[edge, k])
-        degree_other, stride_other = _cut_along(problem, consumer_other, problem.edge_split[other, k])
-        low, high = read_along(problem, edge, k, consumer, j // stride % degree)
-        low_other, high_other = read_along(problem, other, k, consumer_other, j // stride_other % degree_other)
-        same = same and low == low_other and high == high_other
-        none = none or low >= high
-        none_other = none_other or low_other >= high_other
-    return same or (none and none_other)
+def _same_elements(problem, edge, consumer, other, consumer_other):  # type: ignore[no-untyped-def]
+    """Whether parts of two consumers read the same elements, one by one; they have as many."""
+    for j in range(problem.parts[consumer]):
+        same, none, none_other = True, False, False
+        for k in range(problem.edge_rank[edge]):
+            degree, stride = _cut_along(problem, consumer, problem.edge_split[edge, k])
+            degree_other, stride_other = _cut_along(problem, consumer_other, problem.edge_split[other, k])
+            low, high = read_along(problem, edge, k, consumer, j // stride % degree)
+            low_other, high_other = read_along(problem, other, k, consumer_other, j // stride_other % degree_other)
+            same = same and low == low_other and high == high_other
+            none = none or low >= high
+            none_other = none_other or low_other >= high_other
+        if not (same or (none and none_other)):
+            return False
+    return True
 
 
 @inlined

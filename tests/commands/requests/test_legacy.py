@@ -120,6 +120,7 @@ def test_measure_is_profile() -> None:
     assert rewrite("alexnetsim", ["--max-localsz", "32"])[1] == ["--max-localsz has no effect without --measure"]
 
 
+@pytest.mark.compiled
 def test_both_spellings_give_the_same_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = str(tmp_path / "dlrm4.json")
     assert main(["profile", "dlrm", "-b", "128", "--nsimnode", "4", "--device", "analytic", "-o", table]) == 0
