@@ -30,9 +30,14 @@ class SequenceLayers(ABC):
         """Rotary positions of tensors whose innermost dimension is heads of ``head`` features."""
         return self.add(OpType.ROPE, *xs, head=head)
 
-    def gated(self, gate: Source, up: Source | None = None, *, activation: OpType = OpType.SILU) -> Source:
-        """``activation(gate) up``; of one tensor the halves of its innermost dimension."""
-        return self.add(OpType.GATED, gate, *([] if up is None else [up]), activation=activation)[0]
+    def gated(
+        self, gate: Source, up: Source | None = None, *, activation: OpType = OpType.SILU, paired: bool = False
+    ) -> Source:
+        """``activation(gate) up``; of one tensor the halves of its innermost dimension.
+
+        ``paired``: what puts them out may have them in any order, so that both halves are cut together.
+        """
+        return self.add(OpType.GATED, gate, *([] if up is None else [up]), activation=activation, paired=paired)[0]
 
     def dispatch(self, x: Source, assignment: Source, experts: int, *, capacity: float = 1.0) -> Source:
         """Tokens (N, S, F) to the rows (N, experts, rows, F) of the experts they are assigned to (N, S, k)."""

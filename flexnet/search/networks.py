@@ -16,6 +16,8 @@ from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.totient import group_sizes
 from flexnet.network.wiring.balance import balanced, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
+from flexnet.network.wiring.shares import sent_by_group
+from flexnet.network.wiring.two_sided import two_sided
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
@@ -26,7 +28,8 @@ Rebuild = Callable[[np.random.Generator, Demand], Network]
 KNOWN_TOPOLOGIES = 256
 KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
-AT_RANDOM = 0.15  # are random graphs; the others are wired for groups and pairs
+AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
+TWO_SIDED = 0.05  # have two sides
 
 
 def fixed_network(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Network:
@@ -134,7 +137,7 @@ class Networks:
         if self.degree is None or how < FAMILY:
             return self.of_family(rng, demand)
         if how < FAMILY + AT_RANDOM:
-            return self.at_random(rng, demand)
+            return (self.two_sided(rng, demand) if how < FAMILY + TWO_SIDED else []) or self.at_random(rng, demand)
         return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM) / 2)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
@@ -158,6 +161,20 @@ class Networks:
         """
         assert self.degree is not None
         topology = replace(random_graph(self.problem.cluster.n_server, self.degree, rng), name="wired")
+        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
+
+    def two_sided(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """Networks whose links all join two sides, where links may be any (`_fitted`), if pairs send more than rings.
+
+        Servers that send to each other stand on the same side, so that idle ones forward for them.
+        """
+        assert self.degree is not None
+        on_rings = sum(len(group) * sent for group, sent in sent_by_group(demand).items())
+        pays = demand.model_parallel.sum() > on_rings
+        topology = two_sided(demand, self.degree, rng) if pays else None
+        if topology is None:
+            return []
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
         return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
 

@@ -144,7 +144,7 @@ class _Layout:
             network = fixed if rebuild is None else rebuild(rng, pricer.demand(strategy))
             assert network is not None
             if not pricer.resolved:
-                pricer.set_resolution(strategy, network)
+                pricer.set_resolution([(strategy, network)])
             return search.init(rng, strategy, network)
 
         state = min(map(begun, fitting), key=_seconds)
@@ -169,7 +169,7 @@ class _Layout:
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
         network = pricer.routed(first, network)
-        pricer.set_resolution(*self._typical(first, network, () if first is self.first else fitting, rebuild))
+        pricer.set_resolution(self._typical(first, network, () if first is self.first else fitting, rebuild))
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
         search = Portfolio(mix, Trials(pricer, networks), first_slot(pricer.tasks(first), network))
@@ -179,16 +179,13 @@ class _Layout:
 
     def _typical(
         self, first: Strategy, network: Network, others: Sequence[Strategy], rebuild: Rebuild | None
-    ) -> tuple[Strategy, Network]:
-        """The plan whose time prices are as fine as: the first, or the fastest of some others.
-
-        What fits into memory first may take many times what is found.
-        """
+    ) -> list[tuple[Strategy, Network]]:
+        """Plans that prices are to suit: the first, and some others, as what fits first may take many times as long."""
         pricer, plans = self.pricer, [(first, network)]
         for one in others[:: max(-(-len(others) // MOST_TYPICAL), 1)]:
             built = network if rebuild is None else rebuild(self.rng, pricer.demand(one))
             plans.append((one, pricer.routed(one, built)))
-        return pricer.typical(plans)
+        return plans
 
     def _networks(self) -> tuple[Network | None, Rebuild | None]:
         """The network if its links stay, and what builds one for a demand or gives it rings for one."""

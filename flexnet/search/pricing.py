@@ -21,12 +21,12 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
 from flexnet.search.remembered import Priced, Remembered
-from flexnet.search.resolution import resolution_for
+from flexnet.search.resolution import resolution_for, rough_seconds
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import packet_hops, priced_links
+from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.routed import routed
 
@@ -35,6 +35,7 @@ __all__ = ["Price", "Pricer"]
 FEW_TRANSFERS = 1000  # up to which full resolution takes no longer
 EXACT_TASKS = 8192
 TOLD = 64  # plans told exactly last, of which it is known how their transfers are sent
+NEAR = 2.0  # plans that take so many times the fastest may be searched from
 DEMANDS = 4  # of the strategies asked about last, which networks are changed for again and again
 
 
@@ -105,32 +106,32 @@ class Pricer:
         """Whether prices of proposals are approximate, so that the best ones are to be priced again."""
         return self.problem.semantics.fair_links
 
-    def set_resolution(self, strategy: Strategy, network: Network) -> None:
-        """Choose how finely fair sharing is solved in `price` for many transfers, from the time of a typical plan.
+    def set_resolution(self, plans: Sequence[tuple[Strategy, Network]]) -> None:
+        """Choose how finely fair sharing is solved in `price` for many transfers, from the times of typical plans.
+
+        What is searched should take about as long as the fastest of these, and send as much as those that come near.
 
         Parameters
         ----------
-        strategy : Strategy
-        network : Network
-            A starting plan; plans that are searched should take about as long.
+        plans : sequence of (Strategy, Network)
+            One at least.
         """
         self.resolved = True
         self._known.forget()
         if self.every_exact or not self.problem.semantics.fair_links:
             return
+        told = [self._told_roughly(*plan) for plan in plans]
+        least = min(seconds for seconds, _ in told)
+        busiest = max(range(len(plans)), key=lambda i: (told[i][0] <= NEAR * least) * (1.0 + told[i][1]))
+        strategy, network = plans[busiest]
+        tasks, in_turn = self._builder.arrays(strategy), Builder(self.problem).arrays(strategy)
+        self._links = resolution_for(tasks, in_turn, self._arrays(tasks, network), self._priced, least)
+
+    def _told_roughly(self, strategy: Strategy, network: Network) -> tuple[float, float]:
+        """Seconds that a plan takes, and the links that its transfers take together."""
         tasks = self._builder.arrays(strategy)
-        self._links = resolution_for(tasks, self._arrays(tasks, network), self._priced).links
-
-    def typical(self, plans: Sequence[tuple[Strategy, Network]]) -> tuple[Strategy, Network]:
-        """Of several plans the one that takes least, roughly, for `set_resolution`; the first if prices need none."""
-
-        def seconds(plan: tuple[Strategy, Network]) -> float:
-            tasks = self._builder.arrays(plan[0])
-            return resolution_for(tasks, self._arrays(tasks, plan[1]), self._priced).seconds
-
-        if len(plans) == 1 or self.every_exact or not self.problem.semantics.fair_links:
-            return plans[0]
-        return min(plans, key=seconds)
+        arrays = self._arrays(tasks, network)
+        return rough_seconds(tasks, arrays, self._priced), flow_hops(tasks, arrays)
 
     def price(
         self,

@@ -1,5 +1,6 @@
 """How finely links are shared while a search prices its plans."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.priced_links import flow_hops
 from flexnet.simulate.protocol import Protocol
 
-__all__ = ["Resolution", "resolution_for"]
+__all__ = ["resolution_for", "rough_seconds"]
 
 # Resolution of fair sharing, as shares of a typical iteration.  While searching, prices of plans with many transfers
 # are mostly within 0.5 % of those of full resolution and take 3 (32 servers) to 30 times (128 servers) less; what is
@@ -26,34 +27,95 @@ BUNDLED_HOPS = 8_000.0  # with more, what a task sends is priced as one (`flexne
 TIMED_HOPS = 1_000_000.0  # the same where timers may go off, of which that knows nothing
 BUNDLE_HOPS = 200_000.0  # then takes the place of `SEARCH_HOPS`, up to windows of a tenth of a typical iteration
 COARSEST = 40.0
+FINE = 8.0  # times the resolution, to compare with
+AS_NEAR = 0.02  # prices ten times faster are taken where they are so much farther off at most
+FINE_ENOUGH = 0.02  # of a price, that windows half as long may change
+MOST_HALVINGS = 3
 
 
-class Resolution(NamedTuple):
-    """What links are shared by, and what the plan takes that it was chosen for, roughly, in seconds."""
+class _Coarseness(NamedTuple):
+    """Whether what a task sends is priced as one, so many times coarser than a small plan; and whether that is open.
 
-    links: BundledLinks | FairLinks
-    seconds: float
+    It is where timers may go off: prices with and without them tell (`_nearer`).
+    """
+
+    bundled: bool
+    times: float
+    is_open: bool
 
 
-def resolution_for(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> Resolution:
-    """The resolution for plans that take about as long as this one, and have as many transfers.
+def rough_seconds(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> float:
+    """What a plan takes, roughly, in seconds; arguments as of `resolution_for`."""
+    coarse = _coarseness(tasks, network, protocol)
+    compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
+    shared = BundledLinks if coarse.bundled else FairLinks
+    return shared(ROUGH * coarse.times * float(compute.max()), SEARCH_TOLERANCE, protocol).seconds(tasks, network)
+
+
+def resolution_for(
+    tasks: TaskArrays, in_turn: TaskArrays, network: NetworkArrays, protocol: Protocol, seconds: float
+) -> BundledLinks | FairLinks:
+    """How links are shared for plans that take about so many seconds, and have as many transfers as this one.
 
     Parameters
     ----------
     tasks : TaskArrays
+        As they are priced, with transfers at once.
+    in_turn : TaskArrays
+        The same with turns (`flexnet.plan.turns`), which the plan may be sent with.
     network : NetworkArrays
         With routes for all that the tasks send.
     protocol : Protocol
         That prices follow.
+    seconds : float
+        What plans take, roughly.
     """
-    compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
+    coarse = _coarseness(tasks, network, protocol)
+    shared = BundledLinks if coarse.bundled else FairLinks
+    window = SEARCH_WINDOW * coarse.times * seconds
+    links: BundledLinks | FairLinks = shared(window, SEARCH_TOLERANCE, protocol)
+    if coarse.is_open:
+        links = _nearer(links, BundledLinks(window, SEARCH_TOLERANCE, protocol), tasks, in_turn, network)
+    return _fine_enough(links, tasks, network) if coarse.times == 1.0 else links
+
+
+def _coarseness(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> _Coarseness:
     hops = flow_hops(tasks, network)
-    bundled = hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not _may_time_out(tasks, network, protocol))
-    shared = BundledLinks if bundled else FairLinks
-    coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
-    rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, protocol)
-    seconds = rough.seconds(tasks, network)
-    return Resolution(shared(SEARCH_WINDOW * coarser * seconds, SEARCH_TOLERANCE, protocol), seconds)
+    may_time_out = hops > BUNDLED_HOPS and _may_time_out(tasks, network, protocol)
+    if hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not may_time_out):
+        return _Coarseness(True, min(max(hops / BUNDLE_HOPS, 1.0), COARSEST), False)
+    return _Coarseness(False, max(1.0, hops / SEARCH_HOPS), may_time_out)
+
+
+def _nearer(
+    fair: BundledLinks | FairLinks,
+    bundled: BundledLinks,
+    tasks: TaskArrays,
+    in_turn: TaskArrays,
+    network: NetworkArrays,
+) -> BundledLinks | FairLinks:
+    """What comes nearer to fine prices of a plan, which may be sent at once or in turns; bundled ones are faster.
+
+    In turns fewer wait in one queue, and timers that stop a plan otherwise may never go off.
+    """
+    fine = replace(fair, window=fair.window / FINE)
+    seconds = min(fine.seconds(each, network) for each in (tasks, in_turn))
+    errors = [abs(links.seconds(tasks, network) / seconds - 1.0) for links in (fair, bundled)]
+    return fair if errors[0] + AS_NEAR < errors[1] else bundled
+
+
+def _fine_enough(
+    links: BundledLinks | FairLinks, tasks: TaskArrays, network: NetworkArrays
+) -> BundledLinks | FairLinks:
+    """The same with windows halved while that changes the price: where many short phases follow each other."""
+    seconds = links.seconds(tasks, network)
+    for _ in range(MOST_HALVINGS):
+        finer = replace(links, window=links.window / 2.0)
+        before, seconds = seconds, finer.seconds(tasks, network)
+        if abs(before / seconds - 1.0) <= FINE_ENOUGH:
+            break
+        links = finer
+    return links
 
 
 def _may_time_out(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> bool:

@@ -76,6 +76,7 @@ class Trials:
             networks += of.wired(rng, demand, regular=regular)
         for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
             networks += of.at_random(rng, demand)
+        networks += of.two_sided(rng, demand)
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:

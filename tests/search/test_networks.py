@@ -87,6 +87,16 @@ def test_networks_at_random_have_round_trips_for_the_groups_of_a_demand():
     assert len(set(built)) > 3
 
 
+def test_networks_have_two_sides_where_pairs_send_more_than_rings():
+    problem, rng = problem_of(mlp(), Cluster(8, degree=4), CORRECTED), np.random.default_rng(0)
+    networks, every = Networks(problem, rebuilder(problem, RandomGraph(4)), 4), tuple(range(8))
+    pairs = 1e6 * (1 - np.eye(8))
+    (network, *_) = networks.two_sided(rng, Demand(8, pairs, {}, {every: 1e5}))
+    assert (network.topology.links.sum(axis=1) == 4).all()
+    assert {tuple(sorted(cycle)) for cycle in network.topology.cycles} == {every}
+    assert networks.two_sided(rng, Demand(8, pairs, {}, {every: 1e9})) == []
+
+
 def test_cycles_follow_the_groups_of_a_strategy():
     problem = problem_of(mlp(), Cluster(8, degree=3), CORRECTED)
     base = fixed_network(problem, RandomGraph(3), np.random.default_rng(0))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import UNARY, Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_op_type
-from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, Window, elements, image_axes, tensor_bytes
 
 __all__ = ["Binary", "Dropout", "Gated", "Unary"]
 
@@ -100,18 +100,30 @@ class Gated(OperatorKind):
     name = "Gated"
     label = "gated"
 
-    def layer(self, gate: Tensor, up: Tensor | None = None, *, activation: OpType = OpType.SILU) -> Layer:
-        """Two of any one shape, or one of which the innermost dimension has both in halves; ``Gated_<activation>``."""
+    def layer(
+        self, gate: Tensor, up: Tensor | None = None, *, activation: OpType = OpType.SILU, paired: bool = False
+    ) -> Layer:
+        """Two of any one shape, or one of which the innermost dimension has both in halves; ``Gated_<activation>``.
+
+        With ``paired`` every element of the one tensor is numbered beside that which it gates, as a product may put
+        them out in any order: so a part reads some of both.  In the memory of a part all of one still come first.
+        """
         check_op_type("gated: activation", activation, UNARY)
-        attrs = {"activation": int(activation)}
+        attrs = {"activation": int(activation)} | ({"paired": 1} if paired else {})
         if up is None:
             width, *rest = gate.dims
             if width % 2:
                 raise FlexNetError(f"gated takes halves of the innermost dimension; got a tensor of {gate.shape}")
             return Layer(f"Gated_{int(activation)}", [Tensor((width // 2, *rest), gate.dtype)], attrs=attrs)
+        if paired:
+            raise FlexNetError("gated: two tensors cannot be paired; that is for one that has both")
         if gate.dims != up.dims:
             raise FlexNetError(f"gated needs equal shapes; got {gate.shape} and {up.shape}")
         return Layer(f"Gated_{int(activation)}", [gate], attrs=attrs)
+
+    def details(self, op: Operator) -> Mapping[str, int]:
+        """The activation: how elements are numbered changes nothing of the work."""
+        return {"activation": op.attrs["activation"]}
 
     def flops(self, op: Operator) -> Passes:
         """Forward 5 y, back twice."""
@@ -124,8 +136,14 @@ class Gated(OperatorKind):
         return Passes(x + y, 2 * x + y)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
-        """All; of one tensor not the innermost dimension, of which a part would read two pieces."""
-        return {k: axis for k, axis in image_axes(op).items() if k > 0 or len(op.inputs) > 1}
+        """All; of one tensor not the innermost dimension, of which a part would read two pieces, unless paired."""
+        whole = len(op.inputs) == 1 and not op.attrs.get("paired", 0)
+        return {k: axis for k, axis in image_axes(op).items() if k > 0 or not whole}
+
+    def reach(self, op: Operator, i: int) -> tuple[Window, ...]:
+        """Of one tensor two elements along the innermost dimension."""
+        first = Window(stride=2, size=2) if op.attrs.get("paired", 0) else Window()
+        return (first, *[Window()] * (op.rank - 1))
 
 
 class Dropout(_ElementWise):

@@ -63,7 +63,7 @@ def build_mixtral(settings: MixtralSettings, batch_size: int) -> ModelGraph:
     def feed(x: Source) -> Source:
         values, chosen = b.topk(b.softmax(b.dense(x, experts, bias=False)), settings.top_k)
         rows = b.dispatch(x, chosen, experts, capacity=settings.capacity_factor)
-        rows = b.gated(b.einsum("necf,eof->neco", rows, (experts, 2 * inner, hidden)))
+        rows = b.gated(b.einsum("necf,eof->neco", rows, (experts, 2 * inner, hidden)), paired=True)
         return b.combine(values, chosen, b.einsum("necf,eof->neco", rows, (experts, hidden, inner)))
 
     attention = Attention(settings.num_heads, settings.num_kv_heads)

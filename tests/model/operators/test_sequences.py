@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 
 from flexnet.cost.configs import every_degrees
+from flexnet.cost.estimate import complete_table
+from flexnet.cost.roofline import roofline_table
+from flexnet.cost.shape_names import shape_name
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import Operator, OpType, Source
 from flexnet.model.operators import kind_of
 from flexnet.model.repeats import find_repeats
+from flexnet.plan.cluster import Cluster
+from flexnet.plan.problem import make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import NOMINAL_COMM
 
 Build = Callable[[GraphBuilder], Any]
 
@@ -45,6 +54,7 @@ def ints(b: GraphBuilder, *shape: int) -> Source:
         ),
         (lambda b: b.gated(b.input(3, 8), b.input(3, 4)), "gated needs equal shapes"),
         (lambda b: b.gated(b.input(3, 7)), "gated takes halves of the innermost dimension"),
+        (lambda b: b.gated(b.input(3, 8), b.input(3, 8), paired=True), "gated: two tensors cannot be paired"),
         (lambda b: b.token_embedding(b.input(3), 8, 2), "token_embedding takes indices; got a float tensor"),
         (lambda b: b.dispatch(b.input(6, 5), ints(b, 5, 2), 4), "dispatch: the assignment has shape"),
         (lambda b: b.dispatch(b.input(6, 5), ints(b, 6, 2), 4, capacity=0.0), "dispatch: capacity is 0.0"),
@@ -80,6 +90,7 @@ def test_wrong_layers_are_sentences(build: Build, sentence: str) -> None:
         (lambda b: b.token_embedding(ints(b, 6), 9, 8), {0: 8, 1: 6, 2: 4, 3: 9}),
         (lambda b: b.rms_norm(b.input(6, 8)), {1: 6, 2: 4}),
         (lambda b: b.gated(b.input(6, 8)), {1: 6, 2: 4}),
+        (lambda b: b.gated(b.input(6, 8), paired=True), {0: 4, 1: 6, 2: 4}),
         (lambda b: b.dispatch(b.input(6, 8), ints(b, 6, 2), 4), {0: 8, 3: 4}),
         (lambda b: b.add(OpType.GROUP_NORM, b.input(6, 8, 8), groups=3), {2: 3, 3: 4}),
         (lambda b: b.reshape(b.input(6, 8), 4, 6, 4, 2), {1: 4, 2: 6, 3: 4}),
@@ -115,6 +126,23 @@ def test_what_is_read_through_a_view_is_cut_no_finer_than_it(build: Build) -> No
     view = tuple((k, 2 if k == axis else n) for k, n in enumerate(first.tensor.dims))
     seen = replace(op, inputs=(replace(first, op=0, view=view), *others))
     assert kind_of(op).cut_sizes(seen)[axis] == 2
+
+
+def test_gates_are_cut_with_what_they_gate() -> None:
+    """A part of a product that puts out both has what the same part of the gate reads, and measures as any other."""
+    b = GraphBuilder("m", 4)
+    b.gated(b.dense(b.input(8), 16), paired=True)
+    graph = b.build()
+    gate = graph.operators[-1]
+    table = roofline_table(graph, "a100", n_server=4)
+    problem = make_problem(graph, complete_table(table, graph), Cluster(4), CORRECTED)
+    four = Config((4, 1), (0, 1, 2, 3))
+    assert not (build(problem, make_strategy(problem, [four, four])).kind == NOMINAL_COMM).any()
+    two = build(problem, make_strategy(problem, [four, Config((2, 1), (0, 2))]))
+    assert (two.kind == NOMINAL_COMM).sum() == 4  # of servers 1 and 3, there and back
+    part = kind_of(gate).part(gate, (4, 1))
+    assert (part.inputs[0].tensor.dims, part.outputs[0].dims) == ((4, 4), (2, 4))
+    assert shape_name(part) == shape_name(built(lambda b: b.gated(b.input(4))))
 
 
 def test_experts_have_room_for_their_share() -> None:
