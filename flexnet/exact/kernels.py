@@ -7,6 +7,7 @@ from flexnet.kernels import inlined, kernel
 __all__ = ["heads_and_tails", "mark_undominated", "pair_bytes"]
 
 ROUNDING = 1e-12  # of costs, within which the first test of `mark_undominated` does not decide
+LOOKS = 3  # at sets of transfers, each the later ones of the one before
 
 
 @kernel
@@ -192,17 +193,26 @@ def mark_undominated(costs, edges, edge_ptr, most, least, alive):  # type: ignor
 
 
 @kernel
-def heads_and_tails(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: ignore[no-untyped-def]
+def heads_and_tails(  # type: ignore[no-untyped-def]
+    succ_ptr, succ, pred_ptr, pred, alone, sent, received, n_pred, order, head, tail
+):
     """Fill ``head`` and ``tail``: seconds on the longest path that ends before a task, and that begins after it.
+
+    What brings a task bytes shares what its server can receive, and what leaves it what its server can send: of any of
+    these transfers all have ended no sooner than the first could begin, and all their bytes after that.
 
     Parameters
     ----------
     succ_ptr, succ : int32 (n_task + 1,), (n_edge,)
         Successors; tasks do not wait for each other in a cycle.
-    n_pred : int32 (n_task,)
-        Predecessors; is counted down.
+    pred_ptr, pred : int32 (n_task + 1,), (n_edge,)
+        Predecessors.
     alone : float64 (n_task,)
         Seconds of every task.
+    sent, received : float64 (n_task,)
+        Of transfers the seconds in which a server sends or receives nothing else; 0 of other tasks.
+    n_pred : int32 (n_task,)
+        How many predecessors; is counted down.
     order : int32 (n_task,)
         To work in.
     head, tail : float64 (n_task,)
@@ -217,7 +227,9 @@ def heads_and_tails(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: 
     while n_seen < n_ready:
         task = np.uint32(order[n_seen])
         n_seen = np.uint32(n_seen + 1)
-        for p in range(np.uint32(succ_ptr[task]), np.uint32(succ_ptr[task + 1])):
+        if received[task] == 0.0:
+            head[task] = max(head[task], _together(pred, pred_ptr[task], pred_ptr[task + np.uint32(1)], received, head))
+        for p in range(np.uint32(succ_ptr[task]), np.uint32(succ_ptr[task + np.uint32(1)])):
             following = np.uint32(succ[p])
             head[following] = max(head[following], head[task] + alone[task])
             n_pred[following] -= 1
@@ -226,6 +238,28 @@ def heads_and_tails(succ_ptr, succ, n_pred, alone, order, head, tail):  # type: 
                 n_ready = np.uint32(n_ready + 1)
     for at in range(n_ready):
         last = np.uint32(order[n_ready - np.uint32(1) - np.uint32(at)])
-        for p in range(np.uint32(succ_ptr[last]), np.uint32(succ_ptr[last + 1])):
+        for p in range(np.uint32(succ_ptr[last]), np.uint32(succ_ptr[last + np.uint32(1)])):
             following = np.uint32(succ[p])
             tail[last] = max(tail[last], alone[following] + tail[following])
+        if sent[last] == 0.0:
+            tail[last] = max(tail[last], _together(succ, succ_ptr[last], succ_ptr[last + np.uint32(1)], sent, tail))
+
+
+@inlined
+def _together(tasks, first, end, seconds, late):  # type: ignore[no-untyped-def]
+    """Of transfers over one interface the least of ``late`` and all their seconds: of all, then of the later ones."""
+    most, least = 0.0, -np.inf
+    for _ in range(LOOKS):
+        soonest, total, mean, n = np.inf, 0.0, 0.0, 0
+        for p in range(first, end):
+            task = np.uint32(tasks[p])
+            if seconds[task] > 0.0 and late[task] > least:
+                soonest = min(soonest, late[task])
+                total += seconds[task]
+                mean += late[task]
+                n += 1
+        if n == 0:
+            break
+        most = max(most, soonest + total)
+        least = max(mean / n, soonest)
+    return most

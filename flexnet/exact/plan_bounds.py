@@ -4,11 +4,11 @@ Beside the bound of all plans (`flexnet.exact.bound`) these tell where a gap is:
 or in routes, order and what transport adds.
 
 With cuts and places fixed, every task has a *head*, before which it cannot begin, and a *tail* that must come after it:
-longest paths, where a transfer has all interfaces of a server to itself.  Of any tasks that share a machine (what one
-server computes, sends or receives) none ends before the least head, plus all their times there, plus the least tail
-(J. Carlier, European J. of Operational Research 11 (1982) 42-47); the machine is told that takes longest, over all
-tasks with heads or tails from some value on.  Of all servers together, every byte counts for the links that it takes at
-least, where a server has no more neighbours than interfaces (Moore's bound).
+longest paths, where transfers to or from one task have all interfaces of its server to themselves, together.  Of any
+tasks that share a machine (what one server computes, sends or receives) none ends before the least head, plus all their
+times there, plus the least tail (J. Carlier, European J. of Operational Research 11 (1982) 42-47); the machine is told
+that takes longest, over all tasks with heads or tails from some value on.  Of all servers together, every byte counts
+for the links that it takes at least, where a server has no more neighbours than interfaces (Moore's bound).
 
 With the network fixed, machines are cuts of it: what must leave a set of servers, over the links that do.  All-reduces
 are rings, which cross every cut that parts their servers, each way (ForestColl, arXiv:2402.06787, bounds collectives by
@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from flexnet.exact.kernels import heads_and_tails
 from flexnet.exact.small_reduces import most_rings, ring_bytes
+from flexnet.network.csr import ends
 from flexnet.network.family import TopologyFamily
 from flexnet.network.nearness import least_hops
 from flexnet.network.network import Network
@@ -87,8 +88,9 @@ def bound_with_strategy(
     """
     n, widest = graph.n_server, family.widest_server(cluster)
     sent = _ring_bytes(graph, small_packet_bytes, most_rings(family, n))
-    head, tail, alone = _paths(graph, sent / widest, np.full(n * n, widest))
-    machines = _machines(graph, sent, np.full(n, widest), np.full(n, widest), head, tail)
+    out = into = np.full(n, widest)
+    head, tail, alone = _paths(graph, sent / widest, out, into)
+    machines = _machines(graph, sent, out, into, head, tail)
     everything = _all_servers(graph, sent, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail)
     return _rounded(longest([_path(head, tail, alone), *machines, everything]))
 
@@ -116,7 +118,7 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     slowest, ring_seconds = np.minimum(out, into), np.zeros(graph.n_task)
     for task in np.flatnonzero(sent).tolist():
         ring_seconds[task] = sent[task] / slowest[graph.members(task)].min()
-    head, tail, alone = _paths(graph, ring_seconds, np.minimum(out[:, None], into[None, :]).ravel())
+    head, tail, alone = _paths(graph, ring_seconds, out, into)
     of_cuts = _of_cuts(graph, sent, network, head, tail)
     machines = _machines(graph, sent, out, into, head, tail)
     return _rounded(longest([_path(head, tail, alone), *machines, *of_cuts]))
@@ -141,18 +143,25 @@ def _sizes(graph: TaskGraph, tasks: Ints) -> Floats:
     return sizes
 
 
-def _paths(graph: TaskGraph, ring_seconds: Floats, widest: Floats) -> tuple[Floats, Floats, Floats]:
+def _paths(graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats) -> tuple[Floats, Floats, Floats]:
     """Heads, tails and times alone of all tasks, seconds.
 
-    ``widest`` is bytes/s between every ordered pair of servers.  Servers reduce inside before they send, so the head of
-    an all-reduce is that of its bytes.
+    ``out`` and ``into`` are bytes/s of the servers.  Servers reduce inside before they send, so the head of an
+    all-reduce is that of its bytes.
     """
-    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), graph.kind == ALLREDUCE
-    alone = graph.seconds + ring_seconds
-    alone[comm] += _sizes(graph, comm) / widest[graph.place[comm]]
-    head, tail = np.zeros(graph.n_task), np.zeros(graph.n_task)
-    n_pred = np.bincount(graph.succ, minlength=graph.n_task).astype(np.int32)
-    heads_and_tails(graph.succ_ptr, graph.succ, n_pred, alone, np.zeros(graph.n_task, np.int32), head, tail)
+    n_task, reduces = graph.n_task, graph.kind == ALLREDUCE
+    comm = np.flatnonzero(graph.kind == NOMINAL_COMM)
+    source, target = np.divmod(graph.place[comm], graph.n_server)
+    sent, received = np.zeros((2, n_task))
+    sent[comm], received[comm] = (_sizes(graph, comm) / speed for speed in (out[source], into[target]))
+    alone = graph.seconds + ring_seconds + np.maximum(sent, received)
+    head, tail = np.zeros((2, n_task))
+    n_pred = np.bincount(graph.succ, minlength=n_task).astype(np.int32)
+    task_of = np.repeat(np.arange(n_task, dtype=np.int32), np.diff(graph.succ_ptr))
+    pred = task_of[np.argsort(graph.succ, kind="stable")]
+    order = np.zeros(n_task, np.int32)
+    edges = graph.succ_ptr, graph.succ, ends(n_pred), pred
+    heads_and_tails(*edges, alone, sent, received, n_pred, order, head, tail)
     head[reduces] += graph.seconds[reduces]
     alone[reduces] -= graph.seconds[reduces]
     return head, tail, alone

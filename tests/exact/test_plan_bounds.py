@@ -68,16 +68,27 @@ def test_a_path_and_what_one_server_sends() -> None:
     first, last = (FORWARD, 0, 1.0, 0.0), (BACKWARD, 1, 3.0, 0.0)
     path = by_hand(3, [first, (NOMINAL_COMM, 1, 0.0, 2.0), last], [(0, 1), (1, 2)])
     assert on_a_switch(path) == (6.0, "critical path")
-    both = [first, (NOMINAL_COMM, 1, 0.0, 2.0), (NOMINAL_COMM, 2, 0.0, 2.0), last]
-    sent = by_hand(3, both, [(0, 1), (0, 2), (1, 3), (2, 3)])
+    both = [first, (NOMINAL_COMM, 1, 0.0, 2.0), (NOMINAL_COMM, 2, 0.0, 2.0), last, (FORWARD, 0, 0.0, 0.0)]
+    both += [(BACKWARD, 2, 3.0, 0.0)]
+    sent = by_hand(3, both, [(0, 1), (0, 4), (4, 2), (1, 3), (2, 5)])
     assert on_a_switch(sent) == (8.0, "bytes sent by server 0")  # 1, then 4 through one interface, then 3
 
 
 def test_late_tasks_bind_without_early_ones() -> None:
     """The early transfer makes the least head 0, but what comes late fits in behind 5 s alone."""
     sends = [(NOMINAL_COMM, 1, 0.0, 2.0), (NOMINAL_COMM, 2, 0.0, 2.0)]
-    tasks = [(NOMINAL_COMM, 1, 0.0, 0.5), (FORWARD, 0, 5.0, 0.0), *sends]
-    assert on_a_switch(by_hand(3, tasks, [(1, 2), (1, 3)])) == (9.0, "bytes sent by server 0")
+    tasks = [(NOMINAL_COMM, 1, 0.0, 0.5), (FORWARD, 0, 5.0, 0.0), (FORWARD, 0, 0.0, 0.0), *sends]
+    assert on_a_switch(by_hand(3, tasks, [(1, 2), (1, 3), (2, 4)])) == (9.0, "bytes sent by server 0")
+
+
+def test_what_waits_for_several_transfers_waits_for_all_their_bytes() -> None:
+    """Server 0 sends 2 s to each of two others, which send 2 s back; what is early enough does not count."""
+    ask, answer = [(NOMINAL_COMM, at, 0.0, 2.0) for at in (1, 2)], [(NOMINAL_COMM, at, 0.0, 2.0) for at in (3, 6)]
+    work = [(FORWARD, 0, 1.0, 0.0), (FORWARD, 1, 1.0, 0.0), (FORWARD, 2, 1.0, 0.0), (BACKWARD, 0, 1.0, 0.0)]
+    edges = [(0, 4), (0, 5), (4, 1), (5, 2), (1, 6), (2, 7), (6, 3), (7, 3)]
+    assert on_a_switch(by_hand(3, [*work, *ask, *answer], edges)) == (1 + 2 + 1 + 2 * 2 + 1, "critical path")
+    early = [*work, *ask, *answer, (NOMINAL_COMM, 3, 0.0, 1.0)]
+    assert on_a_switch(by_hand(3, early, [*edges, (8, 3)])) == (1 + 2 + 1 + 2 * 2 + 1, "critical path")
 
 
 def test_all_reduces_are_rings() -> None:
