@@ -14,7 +14,7 @@ from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.totient import group_sizes
-from flexnet.network.wiring.balance import balanced, with_demand
+from flexnet.network.wiring.balance import balanced, crowding, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
 from flexnet.network.wiring.shares import sent_by_group
 from flexnet.network.wiring.two_sided import two_sided
@@ -30,6 +30,7 @@ KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes tak
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
+DRAWN_SERVERS = 128  # of all networks of two sides together of which the least crowded is taken, or one such network
 
 
 def fixed_network(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Network:
@@ -167,16 +168,19 @@ class Networks:
     def two_sided(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks whose links all join two sides, where links may be any (`_fitted`), if pairs send more than rings.
 
-        Servers that send to each other stand on the same side, so that idle ones forward for them.
+        Servers that send to each other stand on the same side, so that idle ones forward for them.  Of some draws the
+        one on which transfers crowd least.
         """
         assert self.degree is not None
-        on_rings = sum(len(group) * sent for group, sent in sent_by_group(demand).items())
-        pays = demand.model_parallel.sum() > on_rings
-        topology = two_sided(demand, self.degree, rng) if pays else None
-        if topology is None:
+        if demand.model_parallel.sum() <= sum(len(group) * sent for group, sent in sent_by_group(demand).items()):
             return []
-        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
+        drawn = list[list[Network]]()
+        for _ in range(max(DRAWN_SERVERS // demand.n_server, 1)):
+            topology = two_sided(demand, self.degree, rng)
+            if topology is not None:
+                network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+                drawn.append(_fitted(rng, add_cycles(network, demand.groups, rng), demand))
+        return min(drawn, key=lambda networks: min(crowding(each, demand) for each in networks), default=[])
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""

@@ -272,6 +272,11 @@ def test_layers_are_cut_as_is_best_for_one_of_them() -> None:
         assert {degrees[op] for op in experts} == {(1, 1, 4, 1)}  # experts, of (features, capacity, experts, groups)
         for first, *others in zip(*block.repetitions[1:-1], strict=True):
             assert {degrees[op] for op in others} == {degrees[first]}
+    idle = {}
+    for name in ("fc", "topoopt"):
+        points = LayerCuts().points(space, family_of(name, degree=3, semantics=CORRECTED), None, rng).strategies
+        idle[name] = sum(not (np.unique(one.devices) >= 2).any() for one in points)  # type: ignore[union-attr]
+    assert idle["fc"] < idle["topoopt"]  # with servers that only forward for others, where there can be links to them
     needed = [memory_needed(problem, one) for one in found]  # type: ignore[arg-type]
     limit = 0.5 * (min(needed) + max(needed))
     fitting = LayerCuts().points(space, family, limit, rng).strategies

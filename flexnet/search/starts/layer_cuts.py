@@ -32,7 +32,11 @@ SHARES = ((1.0, 1.0), (0.25, 0.25))  # of all-reduces and transfers, that comput
 
 
 class LayerCuts(Start):
-    """Optima of additive models of a layer in 1 to 8 stages, and of each number of stages the fastest that fits."""
+    """Optima of additive models of a layer in 1 to 8 stages, and of each number of stages the fastest that fits.
+
+    Where links may be any, one stage on half of the servers too: the others forward for them, over twice the interfaces
+    that stages one after the other would have.
+    """
 
     name: ClassVar[str] = "layer-cuts"
 
@@ -44,9 +48,12 @@ class LayerCuts(Start):
         if not any(is_layered(problem.graph, block) for block in problem.graph.blocks):
             return StartPoints(())
         per_byte, found = 1.0 / family.server_bandwidth(problem.cluster), dict[tuple[Config, ...], Strategy]()
-        for n_stage in divisors(n_server, min(n_server, MOST_STAGES)):
+        ways = [(n_stage, n_server // n_stage) for n_stage in divisors(n_server, min(n_server, MOST_STAGES))]
+        if family.any_links and n_server % 2 == 0:
+            ways.append((1, n_server // 2))
+        for n_stage, size in ways:
             left = len(SHARES)
-            for configs in _staged(problem, n_stage, per_byte, strided=space.strided):
+            for configs in _staged(problem, n_stage, size, per_byte, strided=space.strided):
                 strategy = make_strategy(problem, configs)
                 if memory_limit is None or memory_needed(problem, strategy) <= memory_limit:
                     found.setdefault(configs, strategy)
@@ -56,9 +63,10 @@ class LayerCuts(Start):
         return StartPoints((*found.values(), *all_held(space, found.values())))
 
 
-def _staged(problem: Problem, n_stage: int, per_byte: float, *, strided: bool) -> Iterator[tuple[Config, ...]]:
-    """Optima of additive models, then trade-offs of time and memory, fastest first."""
-    size = problem.cluster.n_server // n_stage
+def _staged(
+    problem: Problem, n_stage: int, size: int, per_byte: float, *, strided: bool
+) -> Iterator[tuple[Config, ...]]:
+    """Optima of additive models on ``size`` servers a stage, then trade-offs of time and memory, fastest first."""
     stages, standing = stages_of(problem.graph, n_stage), stand_ins(problem.graph)
     short = excerpt(problem, size)
     terms = measured_terms(short, strided=strided)
