@@ -124,8 +124,9 @@ class Pricer:
         least = min(seconds for seconds, _ in told)
         busiest = max(range(len(plans)), key=lambda i: (told[i][0] <= NEAR * least) * (1.0 + told[i][1]))
         strategy, network = plans[busiest]
-        tasks, in_turn = self._builder.arrays(strategy), Builder(self.problem).arrays(strategy)
-        self._links = resolution_for(tasks, in_turn, self._arrays(tasks, network), self._priced, least)
+        tasks = self._builder.arrays(strategy)
+        arrays = self._arrays(tasks, network)
+        self._links = resolution_for(tasks, lambda: Builder(self.problem).arrays(strategy), arrays, self._priced, least)
 
     def _told_roughly(self, strategy: Strategy, network: Network) -> tuple[float, float]:
         """Seconds that a plan takes, and the links that its transfers take together."""

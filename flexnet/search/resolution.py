@@ -1,5 +1,6 @@
 """How finely links are shared while a search prices its plans."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ def rough_seconds(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol)
 
 
 def resolution_for(
-    tasks: TaskArrays, in_turn: TaskArrays, network: NetworkArrays, protocol: Protocol, seconds: float
+    tasks: TaskArrays, in_turn: Callable[[], TaskArrays], network: NetworkArrays, protocol: Protocol, seconds: float
 ) -> BundledLinks | FairLinks:
     """How links are shared for plans that take about so many seconds, and have as many transfers as this one.
 
@@ -61,8 +62,8 @@ def resolution_for(
     ----------
     tasks : TaskArrays
         As they are priced, with transfers at once.
-    in_turn : TaskArrays
-        The same with turns (`flexnet.plan.turns`), which the plan may be sent with.
+    in_turn : callable
+        Tells the same with turns (`flexnet.plan.turns`), which the plan may be sent with.
     network : NetworkArrays
         With routes for all that the tasks send.
     protocol : Protocol
@@ -75,7 +76,7 @@ def resolution_for(
     window = SEARCH_WINDOW * coarse.times * seconds
     links: BundledLinks | FairLinks = shared(window, SEARCH_TOLERANCE, protocol)
     if coarse.is_open:
-        links = _nearer(links, BundledLinks(window, SEARCH_TOLERANCE, protocol), tasks, in_turn, network)
+        links = _nearer(links, BundledLinks(window, SEARCH_TOLERANCE, protocol), tasks, in_turn(), network)
     return _fine_enough(links, tasks, network) if coarse.times == 1.0 else links
 
 
