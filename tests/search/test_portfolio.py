@@ -261,7 +261,7 @@ def test_the_best_are_fitted_once_more_from_a_temperature_at_which_they_lose_the
 
 def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
     """What they found are starts to dive from, and plans of the pool."""
-    ready = wired(2)
+    ready = wired(3)
     state = ready.state
     while state.schedule.round < 1 or not state.schedule.entrants:
         state, _ = ready.search.step(ready.rng, state)
@@ -292,7 +292,7 @@ def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
 
     So are plans that differ from it in what reductions wait for.
     """
-    ready = wired()
+    ready = wired(3)
     state, fitted, only_held, rounds = ready.state, 0, 0, set()
     for _ in range(2500):
         before = state
