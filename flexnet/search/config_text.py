@@ -1,11 +1,13 @@
 """How an operator is cut and placed, in words."""
 
+from collections.abc import Sequence
+
 from flexnet.errors import counted
 from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.plan.strategy import Config
 
-__all__ = ["config_text", "cut_text", "servers_text", "waiting_text"]
+__all__ = ["config_text", "cut_text", "numbers_text", "servers_text", "waiting_text"]
 
 _SHOWN_SERVERS = 16
 
@@ -35,6 +37,9 @@ def cut_text(op: Operator, config: Config) -> str:
 
 def servers_text(config: Config) -> str:
     """Servers of the parts in their order, of many the first."""
-    servers = " ".join(map(str, config.devices[:_SHOWN_SERVERS]))
-    more = " ..." if len(config.devices) > _SHOWN_SERVERS else ""
-    return f"server{'s' if len(config.devices) > 1 else ''} {servers}{more}"
+    return f"server{'s' if len(config.devices) > 1 else ''} {numbers_text(config.devices)}"
+
+
+def numbers_text(servers: Sequence[int]) -> str:
+    """Numbers of servers, of many the first."""
+    return " ".join(map(str, servers[:_SHOWN_SERVERS])) + (" ..." if len(servers) > _SHOWN_SERVERS else "")

@@ -13,7 +13,7 @@ from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
 from flexnet.search.candidates import Candidate
-from flexnet.search.config_text import config_text
+from flexnet.search.config_text import config_text, numbers_text
 from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
 from flexnet.search.plan_text import memory_text, times_text, topology_text
@@ -26,7 +26,6 @@ from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
 __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
-SHOWN_IDLE = 16  # servers
 ROUNDING = 1e-12  # of an iteration: no communication
 LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 TOLD_ERROR = 0.02  # of a price, against the time of a replay
@@ -217,10 +216,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         lines.append(f"           and {len(found.changed) - SHOWN_OPERATORS} more, all in strategy.json with -o DIR")
     idle = np.setdiff1d(np.arange(plan.problem.cluster.n_server), plan.strategy.devices).tolist()
     if idle:
-        more = " ..." if len(idle) > SHOWN_IDLE else ""
-        lines.append(
-            f"           {counted(len(idle), 'server')} without any part: {' '.join(map(str, idle[:SHOWN_IDLE]))}{more}"
-        )
+        lines.append(f"           {counted(len(idle), 'server')} without any part: {numbers_text(idle)}")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
     if found.draws:
         lines.append(f"draws      {_draws_text(found.draws)}")

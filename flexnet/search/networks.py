@@ -13,6 +13,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.random_graph import random_graph
+from flexnet.network.topology import Topology
 from flexnet.network.totient import group_sizes
 from flexnet.network.wiring.balance import balanced, crowding, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
@@ -162,8 +163,7 @@ class Networks:
         """
         assert self.degree is not None
         topology = replace(random_graph(self.problem.cluster.n_server, self.degree, rng), name="wired")
-        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
+        return self._with_round_trips(rng, topology, demand)
 
     def two_sided(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks whose links all join two sides, where links may be any (`_fitted`), if pairs send more than rings.
@@ -178,9 +178,12 @@ class Networks:
         for _ in range(max(DRAWN_SERVERS // demand.n_server, 1)):
             topology = two_sided(demand, self.degree, rng)
             if topology is not None:
-                network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-                drawn.append(_fitted(rng, add_cycles(network, demand.groups, rng), demand))
+                drawn.append(self._with_round_trips(rng, topology, demand))
         return min(drawn, key=lambda networks: min(crowding(each, demand) for each in networks), default=[])
+
+    def _with_round_trips(self, rng: np.random.Generator, topology: Topology, demand: Demand) -> list[Network]:
+        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""

@@ -21,12 +21,12 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
 from flexnet.search.remembered import Priced, Remembered
-from flexnet.search.resolution import resolution_for, rough_seconds
+from flexnet.search.resolution import Rough, resolution_for, roughly
 from flexnet.search.written import written_timeline
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
 from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.link_model import LinkModel, Timeline
-from flexnet.simulate.priced_links import flow_hops, packet_hops, priced_links
+from flexnet.simulate.priced_links import packet_hops, priced_links
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.routed import routed
 
@@ -120,19 +120,21 @@ class Pricer:
         self._known.forget()
         if self.every_exact or not self.problem.semantics.fair_links:
             return
-        told = [self._told_roughly(*plan) for plan in plans]
-        least = min(seconds for seconds, _ in told)
-        busiest = max(range(len(plans)), key=lambda i: (told[i][0] <= NEAR * least) * (1.0 + told[i][1]))
-        strategy, network = plans[busiest]
+        told = [(*self._roughly(*plan), plan[0]) for plan in plans]
+        least = min(rough.seconds for rough, _, _ in told)
+        near = [plan for plan in told if plan[0].seconds <= NEAR * least]
+        rough, arrays, strategy = max(near, key=lambda plan: plan[0].hops)
         tasks = self._builder.arrays(strategy)
-        arrays = self._arrays(tasks, network)
-        self._links = resolution_for(tasks, lambda: Builder(self.problem).arrays(strategy), arrays, self._priced, least)
 
-    def _told_roughly(self, strategy: Strategy, network: Network) -> tuple[float, float]:
-        """Seconds that a plan takes, and the links that its transfers take together."""
+        def in_turn() -> TaskArrays:
+            return Builder(self.problem).arrays(strategy)
+
+        self._links = resolution_for(rough, tasks, in_turn, arrays, self._priced, least)
+
+    def _roughly(self, strategy: Strategy, network: Network) -> tuple[Rough, NetworkArrays]:
         tasks = self._builder.arrays(strategy)
         arrays = self._arrays(tasks, network)
-        return rough_seconds(tasks, arrays, self._priced), flow_hops(tasks, arrays)
+        return roughly(tasks, arrays, self._priced), arrays
 
     def price(
         self,

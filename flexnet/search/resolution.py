@@ -15,7 +15,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.priced_links import flow_hops
 from flexnet.simulate.protocol import Protocol
 
-__all__ = ["resolution_for", "rough_seconds"]
+__all__ = ["Rough", "resolution_for", "roughly"]
 
 # Resolution of fair sharing, as shares of a typical iteration.  While searching, prices of plans with many transfers
 # are mostly within 0.5 % of those of full resolution and take 3 (32 servers) to 30 times (128 servers) less; what is
@@ -34,32 +34,56 @@ FINE_ENOUGH = 0.02  # of a price, that windows half as long may change
 MOST_HALVINGS = 3
 
 
-class _Coarseness(NamedTuple):
-    """Whether what a task sends is priced as one, so many times coarser than a small plan; and whether that is open.
+class Rough(NamedTuple):
+    """A first look at a plan.
 
-    It is where timers may go off: prices with and without them tell (`_nearer`).
+    Parameters
+    ----------
+    hops : float
+        Links that its transfers take together.
+    bundled : bool
+        Whether what a task sends is priced as one.
+    is_open : bool
+        Whether that is to be told by prices (`_nearer`), as timers may go off.
+    coarser : float
+        How many times coarser than of a small plan its prices are.
+    seconds : float
+        What it takes, roughly.
     """
 
+    hops: float
     bundled: bool
-    times: float
     is_open: bool
+    coarser: float
+    seconds: float
 
 
-def rough_seconds(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> float:
-    """What a plan takes, roughly, in seconds; arguments as of `resolution_for`."""
-    coarse = _coarseness(tasks, network, protocol)
+def roughly(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> Rough:
+    """Look at a plan for the first time; arguments as of `resolution_for`."""
+    hops = flow_hops(tasks, network)
+    may_time_out = hops > BUNDLED_HOPS and _may_time_out(tasks, network, protocol)
+    bundled = hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not may_time_out)
+    coarser = min(max(hops / BUNDLE_HOPS, 1.0), COARSEST) if bundled else max(1.0, hops / SEARCH_HOPS)
     compute = np.bincount(tasks.place, weights=tasks.seconds * (tasks.kind <= BACKWARD))
-    shared = BundledLinks if coarse.bundled else FairLinks
-    return shared(ROUGH * coarse.times * float(compute.max()), SEARCH_TOLERANCE, protocol).seconds(tasks, network)
+    shared = BundledLinks if bundled else FairLinks
+    rough = shared(ROUGH * coarser * float(compute.max()), SEARCH_TOLERANCE, protocol)
+    return Rough(hops, bundled, may_time_out and not bundled, coarser, rough.seconds(tasks, network))
 
 
 def resolution_for(
-    tasks: TaskArrays, in_turn: Callable[[], TaskArrays], network: NetworkArrays, protocol: Protocol, seconds: float
+    rough: Rough,
+    tasks: TaskArrays,
+    in_turn: Callable[[], TaskArrays],
+    network: NetworkArrays,
+    protocol: Protocol,
+    seconds: float,
 ) -> BundledLinks | FairLinks:
     """How links are shared for plans that take about so many seconds, and have as many transfers as this one.
 
     Parameters
     ----------
+    rough : Rough
+        Of this plan.
     tasks : TaskArrays
         As they are priced, with transfers at once.
     in_turn : callable
@@ -71,29 +95,16 @@ def resolution_for(
     seconds : float
         What plans take, roughly.
     """
-    coarse = _coarseness(tasks, network, protocol)
-    shared = BundledLinks if coarse.bundled else FairLinks
-    window = SEARCH_WINDOW * coarse.times * seconds
-    links: BundledLinks | FairLinks = shared(window, SEARCH_TOLERANCE, protocol)
-    if coarse.is_open:
-        links = _nearer(links, BundledLinks(window, SEARCH_TOLERANCE, protocol), tasks, in_turn(), network)
-    return _fine_enough(links, tasks, network) if coarse.times == 1.0 else links
-
-
-def _coarseness(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol) -> _Coarseness:
-    hops = flow_hops(tasks, network)
-    may_time_out = hops > BUNDLED_HOPS and _may_time_out(tasks, network, protocol)
-    if hops > BUNDLED_HOPS and (hops > TIMED_HOPS or not may_time_out):
-        return _Coarseness(True, min(max(hops / BUNDLE_HOPS, 1.0), COARSEST), False)
-    return _Coarseness(False, max(1.0, hops / SEARCH_HOPS), may_time_out)
+    window = SEARCH_WINDOW * rough.coarser * seconds
+    fair, bundled = FairLinks(window, SEARCH_TOLERANCE, protocol), BundledLinks(window, SEARCH_TOLERANCE, protocol)
+    links: BundledLinks | FairLinks = bundled if rough.bundled else fair
+    if rough.is_open:
+        links = _nearer(fair, bundled, tasks, in_turn(), network)
+    return _fine_enough(links, tasks, network) if rough.coarser == 1.0 else links
 
 
 def _nearer(
-    fair: BundledLinks | FairLinks,
-    bundled: BundledLinks,
-    tasks: TaskArrays,
-    in_turn: TaskArrays,
-    network: NetworkArrays,
+    fair: FairLinks, bundled: BundledLinks, tasks: TaskArrays, in_turn: TaskArrays, network: NetworkArrays
 ) -> BundledLinks | FairLinks:
     """What comes nearer to fine prices of a plan, which may be sent at once or in turns; bundled ones are faster.
 

@@ -42,7 +42,9 @@ def test_prices_are_as_fine_as_the_fastest_of_typical_plans(monkeypatch):
     fast, slow = (make_strategy(problem, [Config((1, len(at)), at)] * 5) for at in ((1,), (0, 1, 2, 3)))
     sends = tower_strategy(problem)
     pricer, told = Pricer(problem), []
-    monkeypatch.setattr(pricing, "resolution_for", lambda tasks, *others: told.append((len(tasks.kind), others[-1])))
+    monkeypatch.setattr(
+        pricing, "resolution_for", lambda rough, tasks, *others: told.append((len(tasks.kind), others[-1]))
+    )
     times = {id(plan): pricer.rough(plan, network, None).seconds for plan in (fast, slow, sends)}
     assert times[id(slow)] > 2 * times[id(fast)]
     pricer.set_resolution([(slow, network), (fast, network), (slow, star(4))])

@@ -41,7 +41,7 @@ def two_sided(demand: Demand, degree: int, rng: np.random.Generator) -> Topology
         None if the number of servers is odd, or they cannot be connected so.
     """
     n, half = demand.n_server, demand.n_server // 2
-    if n % 2 or half < 2 or min(degree, half) < 2:
+    if n % 2 or min(degree, half) < 2:
         return None
     left, right = _sides(demand, rng)
     drawn = [rng.choice(half, min(degree, half), replace=False) for _ in range(N_DRAW)]
