@@ -105,7 +105,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
     start, known = read_start(request, problem), read_known(request, problem)
     doing = "compiling, which is done once and takes half a minute" if first else "laying out the search"
     with nullcontext() if request.as_json else waiting(doing):
-        ready = prepare(problem, request.settings, start, known)
+        ready = prepare(problem, request.settings, start, known, replays_later=first)
     state = ready.state if earlier is None else read_checkpoint(request, ready)
     if earlier is not None:
         files.record.extended_at = [*earlier.extended_at, *([state.iteration] if earlier.extended_by(request) else [])]

@@ -4,7 +4,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["heads_and_tails", "mark_undominated", "pair_bytes"]
+__all__ = ["heads_and_tails", "mark_undominated", "one_machine", "pair_bytes"]
 
 ROUNDING = 1e-12  # of costs, within which the first test of `mark_undominated` does not decide
 LOOKS = 3  # at sets of transfers, each the later ones of the one before
@@ -205,8 +205,10 @@ def heads_and_tails(  # type: ignore[no-untyped-def]
     ----------
     succ_ptr, succ : int32 (n_task + 1,), (n_edge,)
         Successors; tasks do not wait for each other in a cycle.
-    pred_ptr, pred : int32 (n_task + 1,), (n_edge,)
-        Predecessors.
+    pred_ptr : int32 (n_task + 1,)
+        Where every task's predecessors begin.
+    pred : int32 (n_edge,)
+        Room for them.
     alone : float64 (n_task,)
         Seconds of every task.
     sent, received : float64 (n_task,)
@@ -218,6 +220,12 @@ def heads_and_tails(  # type: ignore[no-untyped-def]
     head, tail : float64 (n_task,)
         To be filled; zeros.
     """
+    for task in range(n_pred.shape[0]):
+        order[task] = pred_ptr[task]
+    for task in range(n_pred.shape[0]):
+        for p in range(np.uint32(succ_ptr[task]), np.uint32(succ_ptr[task + 1])):
+            pred[np.uint32(order[np.uint32(succ[p])])] = task
+            order[np.uint32(succ[p])] += 1
     n_ready = np.uint32(0)
     for root in range(n_pred.shape[0]):
         if n_pred[root] == 0:
@@ -243,6 +251,35 @@ def heads_and_tails(  # type: ignore[no-untyped-def]
             tail[last] = max(tail[last], alone[following] + tail[following])
         if sent[last] == 0.0:
             tail[last] = max(tail[last], _together(succ, succ_ptr[last], succ_ptr[last + np.uint32(1)], sent, tail))
+
+
+@kernel
+def one_machine(order, server, seconds, late, other, load, least):  # type: ignore[no-untyped-def]
+    """The most that servers take for jobs one at a time, and which of them.
+
+    Of jobs with ``late`` from some value on, none ends before that, all their seconds and the least of ``other``.
+
+    Parameters
+    ----------
+    order : int64 (n_job,)
+        Jobs, the latest first.
+    server : int64 (n_job,)
+    seconds, late, other : float64 (n_job,)
+    load, least : float64 (n_server,)
+        To work in; zeros and infinities.
+
+    Returns
+    -------
+    (float, int)
+    """
+    most, busiest = 0.0, 0
+    for job in order:
+        at = np.uint32(server[job])
+        load[at] += seconds[job]
+        least[at] = min(least[at], other[job])
+        if late[job] + load[at] + least[at] > most:
+            most, busiest = late[job] + load[at] + least[at], server[job]
+    return most, busiest
 
 
 @inlined

@@ -26,7 +26,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import heads_and_tails
+from flexnet.exact.kernels import heads_and_tails, one_machine
 from flexnet.exact.small_reduces import most_rings, ring_bytes
 from flexnet.network.csr import ends
 from flexnet.network.family import TopologyFamily
@@ -157,10 +157,8 @@ def _paths(graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats) ->
     alone = graph.seconds + ring_seconds + np.maximum(sent, received)
     head, tail = np.zeros((2, n_task))
     n_pred = np.bincount(graph.succ, minlength=n_task).astype(np.int32)
-    task_of = np.repeat(np.arange(n_task, dtype=np.int32), np.diff(graph.succ_ptr))
-    pred = task_of[np.argsort(graph.succ, kind="stable")]
     order = np.zeros(n_task, np.int32)
-    edges = graph.succ_ptr, graph.succ, ends(n_pred), pred
+    edges = graph.succ_ptr, graph.succ, ends(n_pred), np.empty_like(graph.succ)
     heads_and_tails(*edges, alone, sent, received, n_pred, order, head, tail)
     head[reduces] += graph.seconds[reduces]
     alone[reduces] -= graph.seconds[reduces]
@@ -192,17 +190,13 @@ def _of_every_server(
     words: str, servers: npt.NDArray[np.integer], task: Ints, seconds: Floats, head: Floats, tail: Floats
 ) -> PlanBound:
     """The largest bound of a server by its tasks: from late heads on, and from late tails on."""
-    found = [PlanBound(0.0, words)]
+    found, n_server = [PlanBound(0.0, words)], int(servers.max(initial=0)) + 1
+    server = servers.astype(np.int64)
     for late, other in ((head[task], tail[task]), (tail[task], head[task])):
-        order = np.lexsort((-late, servers))
-        server, load = servers[order], np.cumsum(seconds[order])
-        begin = np.flatnonzero(np.diff(server, prepend=-1))
-        number = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(server)))  # of the server
-        load -= (load - seconds[order])[begin][number]  # of those before it
-        shift = number * (2.0 * other.max(initial=0.0) + 1.0)  # so that the least begins anew with every server
-        total = late[order] + load + np.minimum.accumulate(other[order] - shift) + shift
-        if len(total):
-            found.append(PlanBound(float(total.max()), f"{words} server {server[int(total.argmax())]}"))
+        order = np.argsort(-late, kind="stable")
+        room = np.zeros(n_server), np.full(n_server, np.inf)
+        most, busiest = one_machine(order, server, seconds, late, other, *room)
+        found.append(PlanBound(most, f"{words} server {busiest}"))
     return longest(found)
 
 

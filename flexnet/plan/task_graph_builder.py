@@ -96,8 +96,20 @@ class Builder:
             self._reserve(_workspace(len(work.first), len(work.first_transfer), len(work.latest), *grown))
 
 
-def build(problem: Problem, strategy: Strategy, builder: Builder | None = None) -> TaskGraph:
-    """Task graph of ``strategy``, with arrays of its own; ``builder`` is one of the problem, where many are built."""
+def build(
+    problem: Problem, strategy: Strategy, builder: Builder | None = None, *, any_order: bool = False
+) -> TaskGraph:
+    """Task graph of ``strategy``, with arrays of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+    strategy : Strategy
+    builder : Builder, optional
+        One of the problem, where many are built.
+    any_order : bool
+        What a task sends may leave in any order: an order that spreads it (`spread_transfers`) takes much of the time.
+    """
     t = (builder or Builder(problem)).arrays(strategy)
     graph = TaskGraph(
         problem.cluster.n_server,
@@ -111,4 +123,4 @@ def build(problem: Problem, strategy: Strategy, builder: Builder | None = None) 
         t.group.copy(),
         t.rank // 2,
     )
-    return spread_transfers(graph) if problem.semantics.spread_transfers else graph
+    return spread_transfers(graph) if problem.semantics.spread_transfers and not any_order else graph

@@ -58,7 +58,12 @@ MANY_TASKS = 4000
 
 
 def prepare(
-    problem: Problem, settings: Settings, start: Configs | None = None, known: Sequence[Configs] = ()
+    problem: Problem,
+    settings: Settings,
+    start: Configs | None = None,
+    known: Sequence[Configs] = (),
+    *,
+    replays_later: bool = False,
 ) -> Prepared:
     """Lay out moves and prices, build the first network, and price the starting strategy.
 
@@ -70,6 +75,9 @@ def prepare(
         The starting strategy, in model order or by operator name; None for what the settings say.
     known : sequence of Configs
         Strategies that were found before, to begin with beside those.
+    replays_later : bool
+        Follow no packets yet, which would take long where that has to be compiled first: the start is told as it is
+        priced, until the search has ended.
 
     Raises
     ------
@@ -94,7 +102,7 @@ def prepare(
             f"gradients of operator {name} wait in a starting strategy, which neither eager reductions nor method "
             "mcmc have; export it as text, which leaves that out, or search with ordered reductions"
         )
-    laid_out = _Layout(problem, settings, space, pricer, family, rng, first, tuple(found))
+    laid_out = _Layout(problem, settings, space, pricer, family, rng, first, tuple(found), replays_later)
     return laid_out.chain(start is not None) if is_mcmc else laid_out.portfolio(start is not None)
 
 
@@ -126,6 +134,7 @@ class _Layout:
     rng: np.random.Generator
     first: Strategy
     known: tuple[Strategy, ...]
+    replays_later: bool
 
     def chain(self, imported: bool) -> Prepared:
         """The original's method: it begins with the fastest of all strategies of the start."""
@@ -220,12 +229,13 @@ class _Layout:
 
     def _prepared(self, search: CoSearch | Portfolio, state: State, name: str) -> Prepared:
         at = state.current
-        if is_soon_exact(self.pricer, at):
+        if not self.replays_later and is_soon_exact(self.pricer, at):
             problem, timeline = self.pricer.fastest(at.strategy, at.network, at.directions)
         else:
             problem, timeline = self.problem, self.pricer.rough(at.strategy, at.network, at.directions)
         begin = Plan(problem, at.strategy, at.network, timeline, at.directions)
-        return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family)
+        later = self.replays_later
+        return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family, later)
 
 
 def _family(problem: Problem, settings: Settings) -> TopologyFamily:

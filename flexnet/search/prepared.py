@@ -10,6 +10,7 @@ from flexnet.exact.bound import MOST_WORK
 from flexnet.exact.plan_bounds import PlanBound, bound_with_network, bound_with_strategy, longest
 from flexnet.exact.terms import measured_terms
 from flexnet.interrupts import GivenUp, undisturbed
+from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.search.alternate import CoSearch
@@ -26,6 +27,7 @@ from flexnet.search.settings import Settings
 from flexnet.search.starts.data_parallel import not_data_parallel
 from flexnet.search.starts.start import Bound, bound_of
 from flexnet.search.state import State
+from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.link_model import Timeline
 from flexnet.taskgraph_file.encode import TooLargeError
 from flexnet.taskgraph_file.write import require_room_for
@@ -78,6 +80,8 @@ class Prepared:
         What kind of start it is.
     family : TopologyFamily
         The networks that are searched.
+    replays_later : bool
+        Nothing is replayed before the search ends, the start neither.
     """
 
     problem: Problem
@@ -88,6 +92,7 @@ class Prepared:
     start: Plan
     start_name: str
     family: TopologyFamily
+    replays_later: bool = False
 
     def timeline(self, candidate: Candidate) -> Timeline:
         """A candidate's times at full resolution."""
@@ -137,7 +142,7 @@ class Prepared:
         """A candidate's seconds for a checkpoint: at full resolution where that is soon done."""
         if candidate is self.state.current:
             return self.start.seconds
-        soon = is_soon_exact(self.search.pricer, candidate)
+        soon = not self.replays_later and is_soon_exact(self.search.pricer, candidate)
         return self.timeline(candidate).seconds if soon else candidate.seconds
 
     def found(
@@ -169,12 +174,13 @@ class Prepared:
         before = [] if chosen is None or chosen is first else [chosen]
         start = self.start
         untold = not self._has_file(finalists[0])
-        as_searched = untold or (outcome.interrupted and not is_soon_exact(pricer, finalists[0]))
+        as_searched = untold or (outcome.interrupted and not self._is_soon_replayed(finalists[0]))
         if as_searched:
-            start = replace(start, timeline=self._rough(first)) if is_soon_exact(pricer, first) else start
+            start = replace(start, timeline=self._rough(first))
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
-            if not outcome.interrupted and not is_soon_exact(pricer, first):  # what it takes is not known yet
+            soon = is_soon_exact(pricer, first)
+            if (self.replays_later or not soon) and (soon or not outcome.interrupted):  # what it takes is not known yet
                 problem, timeline = pricer.fastest(first.strategy, first.network, first.directions, n_thread=2)
                 start = replace(start, problem=problem, timeline=timeline)
             finalists = [one for one in finalists if one is not first]
@@ -214,6 +220,11 @@ class Prepared:
             draws=draws,
             as_searched=as_searched,
         )
+
+    def _is_soon_replayed(self, candidate: Candidate) -> bool:
+        """Whether nobody waits long for a replay, nor for what it needs to be compiled first."""
+        ready = not self.replays_later or is_kept(simulate_packets)
+        return ready and is_soon_exact(self.search.pricer, candidate)
 
     def _has_file(self, candidate: Candidate) -> bool:
         """Whether a file may hold its task graph, which can then be replayed."""

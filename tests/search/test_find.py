@@ -9,6 +9,7 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS
 from flexnet.plan.strategy import Config, configs_of
 from flexnet.search.find import find_plan
+from flexnet.search.jobs import run
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 
@@ -89,6 +90,29 @@ def test_a_start_of_ones_own_is_priced_first():
     assert configs_of(ready.problem, ready.state.current.strategy) == start
     assert list(ready.start.configs.values()) == start
     assert ready.start_name == "imported"
+
+
+def test_what_follows_packets_may_wait_until_the_search_has_ended():
+    """Before, the start is told as proposals are priced; what is found is the same."""
+    found, told = [], []
+    for later in (False, True):
+        ready = prepare(problem(), Settings("topoopt", 30, seed=1), replays_later=later)
+        told.append((ready.start.seconds, ready.glanced(ready.state.best)))
+        found.append(ready.found(run(ready, ready.state)))
+    (exact, _), (rough, glanced) = told
+    assert rough == glanced == found[1].start_searched_seconds != exact
+    first, second = found
+    assert (first.seconds, first.start_seconds) == (second.seconds, second.start_seconds)
+    assert first.start_seconds == exact
+
+
+def test_a_search_that_is_stopped_before_packets_are_followed_tells_its_prices(monkeypatch):
+    """Nobody who stops a first search waits until all is compiled."""
+    monkeypatch.setattr("flexnet.search.prepared.is_kept", lambda _: False)
+    ready = prepare(problem(), Settings("topoopt", 30), replays_later=True)
+    stopped = ready.found(run(ready, ready.state, stop=lambda: True))
+    assert stopped.as_searched
+    assert stopped.seconds == stopped.searched_seconds == ready.state.best.seconds
 
 
 def test_segments_reach_the_original_only():

@@ -56,7 +56,7 @@ class CutGroups(Start):
             return StartPoints(())
         problem = space.problem
         base = make_strategy(problem, data_parallel(rng, space))
-        if build(problem, base).n_task > MOST_TASKS:
+        if build(problem, base, any_order=True).n_task > MOST_TASKS:
             return StartPoints(())
         return StartPoints(most_promising(problem, family, _optima(space, base, family), MOST))
 

@@ -37,7 +37,7 @@ def most_promising(
         if key in known:
             continue
         known.add(key)
-        graph = build(problem, strategy, builder)
+        graph = build(problem, strategy, builder, any_order=True)
         work += graph.n_task + problem.cluster.n_server**2
         found.append(strategy)
         least.append(bound_with_strategy(graph, problem.cluster, family).seconds)
