@@ -220,11 +220,11 @@ def heads_and_tails(  # type: ignore[no-untyped-def]
     head, tail : float64 (n_task,)
         To be filled; zeros.
     """
-    for task in range(n_pred.shape[0]):
-        order[task] = pred_ptr[task]
-    for task in range(n_pred.shape[0]):
-        for p in range(np.uint32(succ_ptr[task]), np.uint32(succ_ptr[task + 1])):
-            pred[np.uint32(order[np.uint32(succ[p])])] = task
+    for before in range(n_pred.shape[0]):
+        order[before] = pred_ptr[before]
+    for before in range(n_pred.shape[0]):
+        for p in range(np.uint32(succ_ptr[before]), np.uint32(succ_ptr[before + 1])):
+            pred[np.uint32(order[np.uint32(succ[p])])] = before
             order[np.uint32(succ[p])] += 1
     n_ready = np.uint32(0)
     for root in range(n_pred.shape[0]):
