@@ -45,6 +45,7 @@ Bools = npt.NDArray[np.bool_]
 FIXED = ("strategy", "network")
 """What is fixed: how keys of ``run.json`` begin, ``strategy_bound_ms`` and so on."""
 
+SAME = 1e-12
 ROUNDING = 1e-7  # files hold times in float32
 MOST_WORK = 1e8  # tasks of all cuts that are looked at, some seconds
 OF_A_CUT = 5000  # tasks, in whose time a cut is laid out
@@ -69,8 +70,10 @@ class PlanBound:
 
 
 def longest(bounds: Iterable[PlanBound]) -> PlanBound:
-    """The bound that says most; of several the first."""
-    return max(bounds, key=lambda bound: bound.seconds)
+    """The bound that says most; of those that say the same, but for how sums were rounded, the first."""
+    told = list(bounds)
+    most = max(bound.seconds for bound in told)
+    return next(bound for bound in told if bound.seconds >= (1.0 - SAME) * most)
 
 
 def bound_with_strategy(

@@ -47,10 +47,12 @@ def find_repeats(operators: Sequence[Operator]) -> tuple[RepeatedBlock, ...]:
         return ()
     numbers: dict[object, int] = {}
     shapes = np.array([numbers.setdefault(_signature(op), len(numbers)) for op in operators])
-    most = max(len(op.inputs) for op in operators)
+    again = np.bincount(shapes)[shapes] > 1  # others, such as a join of thousands of tables, are like none
+    most = max((len(op.inputs) for op, is_again in zip(operators, again, strict=True) if is_again), default=0)
     reads = np.full((len(operators), most), -1)
-    for row, op in zip(reads, operators, strict=True):
-        row[: len(op.inputs)] = [-1 if source.op is None else source.op for source in op.inputs]
+    for row, op, is_again in zip(reads, operators, again, strict=True):
+        if is_again:
+            row[: len(op.inputs)] = [-1 if source.op is None else source.op for source in op.inputs]
     return tuple(_within(shapes, reads, 0, len(operators)))
 
 

@@ -13,6 +13,7 @@ from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
+from flexnet.plan.task_graph_builder import build
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
@@ -257,9 +258,10 @@ class Prepared:
 
     def _fixed(self, plan: Plan, bound: Bound) -> tuple[PlanBound, ...]:
         """What the plan's cuts and places allow on any network, and on this one: as much as any plan at least."""
-        graph = plan.task_graph()
-        if not self.problem.semantics.fair_links or graph.n_task > BOUNDED_TASKS:
+        n_task = len(self.search.pricer.tasks(plan.strategy).kind)
+        if not self.problem.semantics.fair_links or n_task > BOUNDED_TASKS:
             return ()
+        graph = build(plan.problem, plan.strategy, any_order=True)
         protocol, cluster, network = self.search.pricer.protocol, self.problem.cluster, plan.network
         if protocol.by_packet:
             cluster = packet_cluster(cluster, self.family.interfaces(cluster.n_server))

@@ -215,10 +215,10 @@ class Pricer:
             return others[0][0]
         return first
 
-    def _ways(self, strategy: Strategy) -> list[tuple[Problem, TaskGraph]]:
+    def _ways(self, strategy: Strategy, *, any_order: bool = False) -> list[tuple[Problem, TaskGraph]]:
         """Problems with a strategy's tasks: with transfers at once, and with turns; one where none takes any."""
         at_once = self.problem.with_transfers_at_once()
-        ways = [(one, build(one, strategy)) for one in (at_once, self.problem)]
+        ways = [(one, build(one, strategy, any_order=any_order)) for one in (at_once, self.problem)]
         return ways[1:] if len(ways[0][1].succ) == len(ways[1][1].succ) else ways
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
@@ -233,7 +233,8 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        return len(self._ways(strategy)) * packet_hops(tasks, self._arrays(tasks, network), self.protocol)
+        n_way = len(self._ways(strategy, any_order=True))
+        return n_way * packet_hops(tasks, self._arrays(tasks, network), self.protocol)
 
     def routed(self, strategy: Strategy, network: Network) -> Network:
         """The network with routes for all that a strategy sends; the same but on large ones that lack some."""

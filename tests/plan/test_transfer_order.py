@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnet import Cluster, build_network, replay
-from flexnet.plan.kernels.steps import find_steps
+from flexnet.plan import transfer_order
+from flexnet.plan.kernels.steps import are_matchings, find_steps
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import FORWARD, NOMINAL_COMM
 from flexnet.plan.transfer_order import spread_transfers
@@ -139,3 +140,37 @@ def test_servers_with_less_to_send_end_early() -> None:
         (step[side == server].max() + 1, (side == server).sum()) for side in (sender, receiver) for server in range(32)
     ]
     assert sum(end > n for end, n in last) <= 12
+
+
+@given(
+    n=st.integers(1, 6),
+    exchanges=st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=12),
+        max_size=5,
+    ),
+)
+@settings(deadline=None, max_examples=100)
+def test_matchings_that_are_few_are_told(n: int, exchanges: list[list[tuple[int, int, int]]]) -> None:
+    """Steps here tell different partners of a server apart, as those of `spread_transfers` do."""
+    told = [[(s % n, r % n, (s % n) * n + r % n if k < 8 else (s + r) % n) for s, r, k in one] for one in exchanges]
+    sender, receiver, step = (np.array([row[i] for one in told for row in one], np.int64) for i in range(3))
+    begin = np.concatenate([[0], np.cumsum([len(one) for one in told])]).astype(np.int64)
+    found = np.zeros(len(told), np.bool_)
+    room = np.empty((2, n), np.int64), np.full(n * n + n, -1, np.int32), np.full(n * n, -1, np.int32)
+    are_matchings(sender, receiver, step, begin, *room, found)
+    for one, is_found in zip(told, found, strict=True):
+        most = max(sum(row[side] == server for row in one) for side in (0, 1) for server in range(n))
+        pairs = {row[:2] for row in one}
+        assert is_found == (len(pairs) == len(one) and len({row[2] for row in one}) == most)
+
+
+def test_exchanges_of_millions_keep_the_order_that_is_soon_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six servers to six: by exclusive or eight steps, of which each server waits in two."""
+    graph = all_to_all(12, range(6), range(6, 12), 1)
+    few = spread_transfers(graph)
+    monkeypatch.setattr(transfer_order, "MOST_COLORED", 35)
+    many = spread_transfers(graph)
+    assert (few.succ != many.succ).any()
+    for place in range(6):
+        receivers = (many.place[many.successors(place)] % 12 - 6).tolist()
+        assert receivers == sorted(range(6), key=lambda receiver: receiver ^ place)

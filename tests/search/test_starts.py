@@ -59,6 +59,30 @@ def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() 
     assert {after for _, after in eager} == {(-1,) * 7}
 
 
+@pytest.mark.parametrize("name", ["groups", "stages"])
+def test_of_thousands_of_servers_there_are_as_many_starts_as_there_is_room_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flexnet import MODELS, Cluster, make_problem, roofline_table
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts import STARTS, start
+
+    graph = MODELS["candle_uno"].build({}, batch_size=64)
+    problem = make_problem(graph, roofline_table(graph, "a100", n_server=8), Cluster(8), CORRECTED)
+    space, cells = make_space(problem, strided=True), len(graph.operators) * 8
+
+    def n_point() -> int:
+        return len(STARTS[name]().points(space, None, None, np.random.default_rng(0)).strategies)  # type: ignore[arg-type]
+
+    every = n_point()
+    monkeypatch.setattr(start, "MOST_CELLS", 4 * cells + 1)
+    assert 1 < n_point() <= 10 < every  # both ways to lay them, and with reductions that wait
+    assert start.at_most(problem, 5) == 4 > start.at_most(problem, 3) == 3
+    monkeypatch.setattr(start, "MOST_CELLS", 0)
+    assert start.at_most(problem, 9) == 1
+
+
 def test_dynamic_programming_has_the_optima_among_cuts_of_the_batch_too() -> None:
     """As where only those are known; operators that have none keep all their cuts."""
     from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table

@@ -2,10 +2,43 @@
 
 from flexnet.kernels import inlined, kernel
 
-__all__ = ["find_steps"]
+__all__ = ["are_matchings", "find_steps"]
 
 FREE = -1
 MOST_MOVED = 30_000  # transfers whose free steps are looked at; an exchange of 128 servers has 16,256
+
+
+@kernel
+def are_matchings(sender, receiver, step, begin, count, in_step, of_pair, found):  # type: ignore[no-untyped-def]
+    """Whether the steps of exchanges are matchings, as few as can be: as many as a server has transfers on one side.
+
+    Parameters
+    ----------
+    sender, receiver, step : int64 (n_transfer,)
+        Exchange by exchange.  Of one server transfers to or from different others are in different steps.
+    begin : int64 (n_exchange + 1,)
+        Where every exchange begins.
+    count : int64 (2, n_server)
+        To work in.
+    in_step, of_pair : int32 (n_step,), (n_server * n_server,)
+        To work in; -1.
+    found : bool (n_exchange,)
+        Is written to.
+    """
+    for e in range(found.shape[0]):
+        count[:] = 0
+        n_step, most, twice = 0, 0, False
+        for i in range(begin[e], begin[e + 1]):
+            count[0, sender[i]] += 1
+            count[1, receiver[i]] += 1
+            most = max(most, count[0, sender[i]], count[1, receiver[i]])
+            if in_step[step[i]] != e:
+                in_step[step[i]] = e
+                n_step += 1
+            pair = sender[i] * count.shape[1] + receiver[i]
+            twice |= of_pair[pair] == e
+            of_pair[pair] = e
+        found[e] = n_step == most and not twice
 
 
 @kernel

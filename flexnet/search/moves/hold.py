@@ -63,7 +63,7 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
 
     What hangs together on the same servers waits for the last operator on others that it reads, tables aside.
     """
-    changed = copy_of(strategy)
+    changed = strategy._replace(after=strategy.after.copy())
     left = set(range(len(blocks.whole)))
     while left:
         region = set(blocks.behind(strategy, min(left)))
@@ -77,8 +77,7 @@ def other_holds(space: MoveSpace, strategy: Strategy) -> tuple[Strategy, ...]:
     """The strategy with no reductions that wait, and as `with_regions_held`; but for itself, where they may wait."""
     if not space.ordered:
         return ()
-    eager = copy_of(strategy)
-    eager.after[:] = -1
+    eager = strategy._replace(after=np.full_like(strategy.after, -1))
     both = (eager, with_regions_held(space.blocks, eager))
     return tuple(one for one in both if not np.array_equal(one.after, strategy.after))
 

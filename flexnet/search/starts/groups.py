@@ -16,7 +16,7 @@ from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.start import Start, StartPoints
+from flexnet.search.starts.start import Start, StartPoints, at_most
 
 __all__ = ["Groups"]
 
@@ -31,7 +31,7 @@ class Groups(Start):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The combinations, those of the largest branches first."""
+        """The combinations, those of the largest branches first, as many as there is room for."""
         blocks, n_server = space.blocks, space.problem.cluster.n_server
         parts = divisors(n_server, n_server)
         base = make_strategy(space.problem, data_parallel(rng, space))
@@ -43,9 +43,10 @@ class Groups(Start):
                     blocks.assign(strategy, op, spread(n_server, rest, 0, strided=True), None, rng)
             found.append(strategy)
         ways = [(n, strided) for n in parts for strided in (False, True) if strided or 1 < n < n_server]
-        narrow = found[: -(-MOST // len(ways)) - 1]
+        most = at_most(space.problem, MOST)
+        narrow = found[: -(-most // len(ways)) - 1]
         for branches in heaviest_first(blocks):
-            if len(found) + len(ways) * len(narrow) > MOST:
+            if len(found) + len(ways) * len(narrow) > most:
                 break
             for n, strided in ways:
                 for strategy in narrow:

@@ -18,7 +18,7 @@ MOST_WORK = 6_000_000  # tasks, and pairs of servers, of all strategies that are
 def most_promising(
     problem: Problem, family: TopologyFamily, strategies: Iterable[Strategy], most: int
 ) -> tuple[Strategy, ...]:
-    """The first by what they take at least on any network of a family, of as many as can soon be looked at.
+    """The first by what they take at least on any network of a family, of as many as can soon be looked at, if any.
 
     Parameters
     ----------
@@ -28,17 +28,20 @@ def most_promising(
         Those that come again are looked at once.
     most : int
     """
-    builder = Builder(problem)
+    pairs, builder = problem.cluster.n_server**2, Builder(problem)
+    if pairs > MOST_WORK:
+        return ()
     known, found, least, work = set[tuple[bytes, bytes]](), list[Strategy](), list[float](), 0
     for strategy in strategies:
-        if work > MOST_WORK:
-            break
         key = strategy.choice.tobytes(), strategy.devices.tobytes()
         if key in known:
             continue
         known.add(key)
+        size = len(builder.arrays(strategy).kind) + pairs
+        if max(size, work) > MOST_WORK:
+            break
+        work += size
         graph = build(problem, strategy, builder, any_order=True)
-        work += graph.n_task + problem.cluster.n_server**2
         found.append(strategy)
         least.append(bound_with_strategy(graph, problem.cluster, family).seconds)
     return tuple(found[i] for i in np.argsort(least, kind="stable")[:most].tolist())

@@ -19,10 +19,11 @@ from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.start import Start, StartPoints
+from flexnet.search.starts.start import Start, StartPoints, at_most
 
 __all__ = ["Stages"]
 
+MOST = 100  # strategies, without those whose reductions wait
 MOST_STAGES = 8
 Floats = npt.NDArray[np.float64]
 
@@ -50,12 +51,12 @@ class Stages(Start):
             branched = {op for chain in branches for op in chain}
             bases.append((dealt, tuple(op for op in cut if op not in branched)))
             bases.append((base, tuple(op for op in cut if op in branched)))
-        found: list[Strategy] = []
+        found, most = list[Strategy](), at_most(space.problem, MOST)
         for strategy, staged in bases:
             for n_stage in divisors(n_server, min(n_server, MOST_STAGES))[1:]:
                 loads = _loads(space, staged, n_server // n_stage)
                 for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
-                    for strided in (False, True):
+                    for strided in (False, True) if len(found) < most else ():
                         found.append(_laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng))
         return StartPoints((*found, *all_held(space, found)))
 

@@ -18,7 +18,9 @@ from flexnet.search.moves.space import MoveSpace
 from flexnet.search.packet_speed import packet_cluster
 from flexnet.simulate.protocol import PACKET, Protocol
 
-__all__ = ["Bound", "Start", "StartPoints", "bound_of"]
+__all__ = ["Bound", "Start", "StartPoints", "at_most", "bound_of"]
+
+MOST_CELLS = 350_000_000  # of all strategies of a start, each of so many operators times servers: 2.8 GB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +89,11 @@ class StartPoints:
     """Strategies beside data parallelism, as arrays or the config of every operator in model order."""
 
     strategies: tuple[Strategy | tuple[Config, ...], ...]
+
+
+def at_most(problem: Problem, n: int) -> int:
+    """As many of ``n`` strategies as there is room for on thousands of servers, one at least."""
+    return max(min(n, MOST_CELLS // (len(problem.graph.operators) * problem.cluster.n_server)), 1)
 
 
 class Start(ABC):
