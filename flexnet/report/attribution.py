@@ -72,14 +72,14 @@ def attribute(graph: TaskGraph, timeline: Timeline) -> Attribution:
 
     at = np.concatenate([begin, end, last])
     of = np.concatenate([server, server, np.arange(n)])
-    change = np.zeros((len(at), 3), np.int32)
+    change = np.zeros((len(at), 3), np.int8)
     n_interval = len(begin)
     for column in range(3):
         mine = np.flatnonzero(what == column)
         change[mine, column], change[n_interval + mine, column] = 1, -1
     order = np.lexsort((at, of))
     at, of = at[order], of[order]
-    under_way = np.cumsum(change[order], axis=0) > 0
+    under_way = np.stack([np.cumsum(each[order], dtype=np.int32) > 0 for each in change.T], axis=1)
     here = (of[1:] == of[:-1]) & (at[1:] > at[:-1])
     at_begin, at_end, of_span, busy = at[:-1][here], at[1:][here], of[:-1][here], under_way[:-1][here]
     activity = _activities(busy, at_begin >= last[of_span])

@@ -1,6 +1,7 @@
 """A plan: a strategy on a network, priced.  What a search finds, and what can be changed by hand and priced again."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ class Plan:
 
     def task_graph(self) -> TaskGraph:
         """The tasks of one iteration."""
-        return build(self.problem, self.strategy)
+        return _task_graph(self)
 
     def all_rounds_seconds(self) -> float:
         """About what it takes with all rounds of small all-reduces, of which FlexNetPacket runs one."""
@@ -264,3 +265,9 @@ def price(
             tasks, network_arrays(network), directions=directions
         )
     return Plan(problem, strategy, network, timeline, directions)
+
+
+@lru_cache(maxsize=1)
+def _task_graph(plan: Plan) -> TaskGraph:
+    """Asked for by every output; of thousands of servers it takes ten seconds, and gigabytes."""
+    return build(plan.problem, plan.strategy)

@@ -1,10 +1,11 @@
 """What moves need to know of a problem, and how a config is drawn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 
+from flexnet.exact.terms import Terms, measured_terms
 from flexnet.model.operators import kind_of
 from flexnet.plan.problem import Problem
 from flexnet.search.moves.blocks import Blocks, make_blocks
@@ -41,6 +42,13 @@ class MoveSpace:
     parts: tuple[tuple[int, ...], ...]
     neighbours: tuple[tuple[tuple[int, int], ...], ...]
     blocks: Blocks
+    _terms: dict[bool, Terms] = field(default_factory=dict)
+
+    def terms(self, *, strided: bool) -> Terms:
+        """`measured_terms` of the problem, for all who ask; of 128 servers they take a second."""
+        if strided not in self._terms:
+            self._terms[strided] = measured_terms(self.problem, strided=strided)
+        return self._terms[strided]
 
     def random_config(self, rng: np.random.Generator, op: int) -> tuple[int, list[int]]:
         """A random candidate of one operator and servers for it (model.cc:589)."""

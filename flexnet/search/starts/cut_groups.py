@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from flexnet.exact.solver import solve
 from flexnet.exact.tables import CostTables, Shared
-from flexnet.exact.terms import Terms, measured_terms
+from flexnet.exact.terms import Terms
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.network.nearness import least_hops
@@ -67,7 +67,7 @@ def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterato
     n, per_byte = cluster.n_server, 1.0 / family.server_bandwidth(cluster)
     neighbours = family.neighbours(n)
     far = {size: float(least_hops(max(size - 1, 1), neighbours).mean()) for size in divisors(n, n)}
-    terms = measured_terms(space.problem, strided=False)
+    terms = space.terms(strided=False)
     branches = heaviest_first(space.blocks)[0]
     branch_of = {op: i for i, chain in enumerate(branches) for op in chain}
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)

@@ -13,7 +13,7 @@ import numpy as np
 
 from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
-from flexnet.exact.terms import Terms, measured_terms, place
+from flexnet.exact.terms import Terms, place
 from flexnet.model.cutting import batch_degrees
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.memory import memory_needed
@@ -38,7 +38,7 @@ class DynamicProgramming(Start):
     ) -> StartPoints:
         """The optima, without repetition; nothing is left to chance."""
         problem = space.problem
-        terms = measured_terms(problem, strided=space.strided)
+        terms = space.terms(strided=space.strided)
         per_byte = 1.0 / family.server_bandwidth(problem.cluster)
         found: dict[tuple[Config, ...], None] = {}
         for choices in _selections(problem, terms, per_byte):
