@@ -42,7 +42,7 @@ class MoveSpace:
     parts: tuple[tuple[int, ...], ...]
     neighbours: tuple[tuple[tuple[int, int], ...], ...]
     blocks: Blocks
-    _terms: dict[bool, Terms] = field(default_factory=dict)
+    _terms: dict[bool, Terms] = field(default_factory=dict, init=False)
 
     def terms(self, *, strided: bool) -> Terms:
         """`measured_terms` of the problem, for all who ask; of 128 servers they take a second."""
