@@ -199,7 +199,7 @@ def _of_every_server(
         order = np.argsort(-late, kind="stable")
         room = np.zeros(n_server), np.full(n_server, np.inf)
         most, busiest = one_machine(order, server, seconds, late, other, *room)
-        found.append(PlanBound(most, f"{words} server {busiest}"))
+        found.append(PlanBound(float(most), f"{words} server {int(busiest)}"))
     return longest(found)
 
 

@@ -20,6 +20,7 @@ def search(*more: str) -> int:
     return main(search_words(*more))
 
 
+@pytest.mark.compiled
 def test_the_first_checkpoint_comes_soon_and_the_others_less_often(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ class FullOnce(io.TextIOWrapper):
         return super().write(text)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("lines", [5, 14, 16])
 def test_a_full_disk_does_not_end_a_search_under_way(
     lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
