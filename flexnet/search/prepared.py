@@ -181,7 +181,8 @@ class Prepared:
             replayed = [(first, start.timeline), *((one, self._rough(one)) for one in (*before, finalists[0]))]
         else:
             soon = is_soon_exact(pricer, first)
-            if (self.replays_later or not soon) and (soon or not outcome.interrupted):  # what it takes is not known yet
+            told = soon and not self.replays_later
+            if not told and (soon or not outcome.interrupted):
                 problem, timeline = pricer.fastest(first.strategy, first.network, first.directions, n_thread=2)
                 start = replace(start, problem=problem, timeline=timeline)
             finalists = [one for one in finalists if one is not first]
