@@ -8,12 +8,10 @@ import numpy as np
 
 from flexnet.exact.bound import MOST_WORK
 from flexnet.exact.plan_bounds import PlanBound, bound_with_network, bound_with_strategy, longest
-from flexnet.exact.terms import measured_terms
 from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
-from flexnet.plan.task_graph_builder import build
 from flexnet.search.alternate import CoSearch
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
@@ -250,7 +248,7 @@ class Prepared:
         of_dp = self.settings.start == "dp"
         if not (of_dp or self.problem.semantics.fair_links):
             return None
-        terms = measured_terms(self.problem, strided=self.settings.strided) if of_dp else None
+        terms = self.search.moves.space.terms(strided=self.settings.strided) if of_dp else None
         time, budget = self.settings.time, self.settings.budget
         is_short = (time is not None and time < LONG_S) or (budget is not None and budget < MANY_PROPOSALS)
         share = SHORT_WORK if budget is not None and budget < FEW_PROPOSALS else 1.0 if is_short else LONG_WORK
@@ -262,7 +260,7 @@ class Prepared:
         n_task = len(self.search.pricer.tasks(plan.strategy).kind)
         if not self.problem.semantics.fair_links or n_task > BOUNDED_TASKS:
             return ()
-        graph = build(plan.problem, plan.strategy, any_order=True)
+        graph = plan.task_graph()
         protocol, cluster, network = self.search.pricer.protocol, self.problem.cluster, plan.network
         if protocol.by_packet:
             cluster = packet_cluster(cluster, self.family.interfaces(cluster.n_server))

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -124,11 +125,7 @@ class Pricer:
         least = min(rough.seconds for rough, _, _ in told)
         near = [plan for plan in told if plan[0].seconds <= NEAR * least]
         rough, arrays, strategy = max(near, key=lambda plan: plan[0].hops)
-        tasks = self._builder.arrays(strategy)
-
-        def in_turn() -> TaskArrays:
-            return Builder(self.problem).arrays(strategy)
-
+        tasks, in_turn = self._builder.arrays(strategy), partial(self._in_turn, strategy)
         self._links = resolution_for(rough, tasks, in_turn, arrays, self._priced, least)
 
     def _roughly(self, strategy: Strategy, network: Network) -> tuple[Rough, NetworkArrays]:
@@ -215,10 +212,14 @@ class Pricer:
             return others[0][0]
         return first
 
-    def _ways(self, strategy: Strategy, *, any_order: bool = False) -> list[tuple[Problem, TaskGraph]]:
+    def _in_turn(self, strategy: Strategy) -> TaskArrays:
+        """Task arrays of a strategy whose transfers take turns, where any do."""
+        return Builder(self.problem).arrays(strategy)
+
+    def _ways(self, strategy: Strategy) -> list[tuple[Problem, TaskGraph]]:
         """Problems with a strategy's tasks: with transfers at once, and with turns; one where none takes any."""
         at_once = self.problem.with_transfers_at_once()
-        ways = [(one, build(one, strategy, any_order=any_order)) for one in (at_once, self.problem)]
+        ways = [(one, build(one, strategy)) for one in (at_once, self.problem)]
         return ways[1:] if len(ways[0][1].succ) == len(ways[1][1].succ) else ways
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
@@ -233,7 +234,7 @@ class Pricer:
         tasks = self._builder.arrays(strategy)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        n_way = len(self._ways(strategy, any_order=True))
+        n_way = 1 if len(self._in_turn(strategy).succ) == len(tasks.succ) else 2  # as of `_ways`
         return n_way * packet_hops(tasks, self._arrays(tasks, network), self.protocol)
 
     def routed(self, strategy: Strategy, network: Network) -> Network:

@@ -21,7 +21,7 @@ from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.network.nearness import least_hops
 from flexnet.plan.strategy import Strategy, make_strategy
-from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_graph_builder import Builder
 from flexnet.search.moves.blocks import copy_of, spread
 from flexnet.search.moves.deal import heaviest_first
 from flexnet.search.moves.space import MoveSpace
@@ -56,7 +56,7 @@ class CutGroups(Start):
             return StartPoints(())
         problem = space.problem
         base = make_strategy(problem, data_parallel(rng, space))
-        if build(problem, base, any_order=True).n_task > MOST_TASKS:
+        if len(Builder(problem).arrays(base).kind) > MOST_TASKS:
             return StartPoints(())
         return StartPoints(most_promising(problem, family, _optima(space, base, family), MOST))
 
