@@ -23,7 +23,7 @@ from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search.candidates import Candidate
 from flexnet.search.find import find_plan
 from flexnet.search.moves.blocks import make_blocks
-from flexnet.search.moves.hold import Hold, other_holds, with_regions_held
+from flexnet.search.moves.hold import Hold, other_holds, with_cuts_held, with_regions_held
 from flexnet.search.moves.mix import block_shares, make_mix
 from flexnet.search.moves.space import make_space
 from flexnet.search.outputs.strategy import StrategyText
@@ -34,6 +34,7 @@ from flexnet.units import gbps_to_bytes_per_s
 
 SEEDS = st.integers(0, 2**32 - 1)
 N_SERVER = 4
+WAYS = (with_regions_held, with_cuts_held)
 
 
 def stages() -> tuple[Problem, list[Config]]:
@@ -108,16 +109,17 @@ def test_a_hold_changes_what_reductions_wait_for_and_nothing_else(seed):
 
 @given(SEEDS)
 @settings(max_examples=40, deadline=None)
-def test_other_holds_are_none_and_those_of_regions(seed):
+def test_other_holds_are_none_and_those_of_regions_and_cuts(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, CORRECTED)
     space = make_space(problem, strided=False)
     strategy = make_strategy(problem, waiting(rng, problem, random_configs(rng, problem)))
     none = strategy._replace(after=np.full_like(strategy.after, -1))
-    expected = [one for one in (none, with_regions_held(space.blocks, none)) if not same_strategy(one, strategy)]
+    ways = {one.after.tobytes(): one for one in (none, *(way(space.blocks, none) for way in WAYS))}
+    ways.pop(strategy.after.tobytes(), None)
     found = other_holds(space, strategy)
-    assert len(found) == len(expected)
-    assert all(map(same_strategy, found, expected))
+    assert len(found) == len(ways)
+    assert all(map(same_strategy, found, ways.values()))
     assert not other_holds(make_space(problem, strided=False, ordered=False), strategy)
 
 
@@ -137,6 +139,34 @@ def test_regions_wait_for_the_last_they_read_elsewhere(seed):
         readers = [reader for reader in problem.graph.operators if any(s.op == before for s in reader.inputs)]
         assert any(at[reader.index] == at[op] for reader in readers)
         assert not kind_of(problem.graph.operators[before]).whole
+
+
+def test_what_is_behind_another_cut_waits_for_what_that_reads():
+    """The third of five layers is cut along its inputs too: it and those before it do not wait, those behind it do."""
+    problem, _ = stages()
+    space = make_space(problem, strided=False)
+    servers = (0, 1, 2, 3)
+    configs = [Config((1, 4), servers)] * 2 + [Config((1, 2, 2), servers)] + [Config((1, 4), servers)] * 3
+    plain = make_strategy(problem, [Config((1, 4), servers)] * 6)
+    assert same_strategy(with_cuts_held(space.blocks, plain), plain)
+    held = with_cuts_held(space.blocks, make_strategy(problem, configs))
+    assert held.after.tolist() == [-1, -1, -1, 1, 1, 1]
+    twice = make_strategy(problem, configs[:4] + configs[2:3] + configs[5:])
+    assert with_cuts_held(space.blocks, twice).after.tolist() == [-1, -1, -1, 1, 2, 3]
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_what_waits_behind_another_cut_has_gradients_and_waits_for_an_operator_before_it(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, CORRECTED)
+    strategy = make_strategy(problem, random_configs(rng, problem))
+    held = with_cuts_held(make_blocks(problem), strategy)
+    assert same_strategy(held._replace(after=strategy.after), strategy)
+    for op in np.flatnonzero(held.after >= 0):
+        assert held.after[op] < op
+        assert problem.graph.operators[op].weights
+        assert not kind_of(problem.graph.operators[held.after[op]]).whole
 
 
 def test_eager_reductions_never_begin_with_those_that_wait():

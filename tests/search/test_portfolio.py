@@ -43,6 +43,7 @@ from flexnet.search.rounds import (
     WORTH_A_SLOT,
     after_slot,
     akin,
+    is_dive,
     is_fit,
     slot_length,
     stages_of,
@@ -225,14 +226,15 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
         entrants = state.schedule.entrants
         if before.pending or before.entrants:
             continue
-        fit, dive = before.round == 1, before.round > 1 and before.round % 2 == 1
+        fit, dive = is_fit(before.round), is_dive(before.round)
         worth = [one for one in before.starts if one.seconds <= WORTH_A_SLOT * before.starts[0].seconds]
         pool = worth if fit or dive else before.pool
         n_slot = min(12, len(pool)) if fit else 6 if dive else min(4, len(pool))
-        if fit:  # the best of the pool are fitted once more
+        if fit:  # the best of the pool are fitted once more, the first one twice as often
             refits = entrants[n_slot:]
-            assert len(refits) == min(3, len(before.pool))
-            assert all(one is plan for one, plan in zip(refits, before.pool[:3], strict=True))
+            assert len(refits) == 3 * (1 + min(3, len(before.pool)))
+            again = 3 * [before.pool[0], *before.pool[:3]]
+            assert all(one is plan for one, plan in zip(refits, again, strict=True))
             entrants = entrants[:n_slot]
         assert len(entrants) == n_slot
         assert all(any(one is plan for plan in pool) for one in entrants)
@@ -246,17 +248,16 @@ def test_rounds_begin_with_the_best_and_with_starts_of_all_kinds(short_rounds):
     assert seen == {(True, False), (False, True), (False, False)}
 
 
-def test_the_best_are_fitted_once_more_from_a_temperature_at_which_they_lose_their_networks(short_rounds):
+def test_the_best_are_fitted_from_temperatures_at_which_they_lose_their_networks_and_do_not(short_rounds):
     ready = wired(3)
     state = ready.state
     while state.schedule.round < 1 or not state.schedule.entrants:
         state, _ = ready.search.step(ready.rng, state)
     schedule = state.schedule
-    n_refit = min(3, len(schedule.pool))
+    n_refit = 1 + min(3, len(schedule.pool))
     begins = [temperature(replace(schedule, slot=slot, at=0), 10) for slot in range(len(schedule.entrants))]
-    assert n_refit
-    assert begins[-n_refit:] == [0.08] * n_refit
-    assert set(begins[:-n_refit]) == {0.01}
+    assert begins[-3 * n_refit :] == [0.08] * n_refit + [0.03] * n_refit + [0.01] * n_refit
+    assert set(begins[: -3 * n_refit]) == {0.01}
 
 
 def test_fits_change_networks_and_what_reductions_wait_for_alone(short_rounds):
@@ -300,7 +301,7 @@ def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
         schedule = state.schedule
         if info.tried != RECUT:
             if schedule.at == 1 and schedule.slot == 0 and is_fit(schedule.round):
-                fits = schedule.entrants[: -min(3, len(schedule.pool))]
+                fits = schedule.entrants[: -3 * (1 + min(3, len(schedule.pool)))]
                 recuts = [plan for plan in fits if plan.origin == RECUT]
                 assert schedule.round <= LAST_FIT or len(recuts) == len(fits)
                 fitted += len(recuts)

@@ -13,6 +13,7 @@ import numpy as np
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import make_strategy
 from flexnet.search.moves.heavy import heavy_recuts
+from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.ranked import most_promising
@@ -31,7 +32,7 @@ class Heavy(Start):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The first by what they take at least on any network of the family."""
+        """The first by what they take at least on any network of the family, and the same with reductions that wait."""
         base = make_strategy(space.problem, data_parallel(rng, space))
-        recuts = heavy_recuts(rng, space, base)
-        return StartPoints(most_promising(space.problem, family, recuts, MOST))
+        recuts = most_promising(space.problem, family, heavy_recuts(rng, space, base), MOST)
+        return StartPoints((*recuts, *all_held(space, recuts)))
