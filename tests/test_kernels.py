@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from command_lines import environment
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from random_models import problem_of, tower
@@ -133,3 +134,19 @@ def test_all_that_kernels_take_is_in_their_digest():
         struct.__name__ for struct in taken
     }
     assert {struct.__name__ for struct in taken if inspect.getsourcefile(struct) not in sources} == set()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("given", "level"), [(None, 1), ("2", 2)])
+def test_the_command_has_kernels_compiled_at_a_level_that_users_may_choose(given, level):
+    told = {name: value for name, value in environment().items() if name != "NUMBA_OPT"}
+    code = "from flexnet.__main__ import main; main(['models']); from numba import config; print(int(config.OPT))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=told | ({} if given is None else {"NUMBA_OPT": given}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert int(done.stdout.split()[-1]) == level
