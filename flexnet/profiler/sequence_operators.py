@@ -64,9 +64,8 @@ def _scaled_dot_product(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
         asking, asked = (torch.arange(x.shape[2], device=q.device) for x in (q, k))
         far = (asking.unsqueeze(1) - asked).abs().clamp(max=len(ws[0]) - 1)
         bias = F.embedding(far, ws[0]).permute(2, 0, 1)  # an index adds up its gradient one by one, for 40 ms
-        bias = (
-            bias.contiguous()
-        )  # no fused kernel takes a mask whose last axis has a stride, and the others are 20 times slower
+        # no fused kernel takes a mask whose last axis has a stride, and one after the other takes 20 times as long
+        bias = bias.contiguous()
     if causal and bias is not None:
         hidden = torch.ones(bias.shape[1:], dtype=torch.bool, device=q.device).triu(1)
         bias, causal = bias.masked_fill(hidden, float("-inf")), False

@@ -74,9 +74,9 @@ def with_regions_held(blocks: Blocks, strategy: Strategy) -> Strategy:
 
 
 def with_cuts_held(blocks: Blocks, strategy: Strategy) -> Strategy:
-    """The strategy in which what is cut in one way lets through what is sent to and from the next in another.
+    """The strategy in which what reads an operator that is cut in another way lets through what that one is sent.
 
-    It waits for the operator that this next one reads.  Of VGG with its largest matrix cut along inputs too, smaller
+    Its reductions wait for what the other operator reads.  Of VGG with its largest matrix cut along inputs too, smaller
     ones behind it would take bandwidth from its own inputs' gradients, which convolutions wait for: on 16 servers at
     25 Gbps 147 ms, and 137 if they wait; its own reduction, the largest of all, does not.
     """
@@ -119,6 +119,6 @@ def read_last(blocks: Blocks, region: Collection[int]) -> int:
 
 
 def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
-    """`with_regions_held` of each where reductions may wait, none does yet, and some would."""
+    """`other_holds` of each where reductions may wait and none does yet."""
     eager = (strategy for strategy in strategies if (strategy.after < 0).all())
     return tuple(held for strategy in eager for held in other_holds(space, strategy))

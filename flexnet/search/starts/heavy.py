@@ -22,6 +22,7 @@ from flexnet.search.starts.start import Start, StartPoints
 __all__ = ["Heavy"]
 
 MOST = 32  # strategies
+HELD = 8  # of them that come with reductions that wait, too
 
 
 class Heavy(Start):
@@ -32,7 +33,7 @@ class Heavy(Start):
     def points(
         self, space: MoveSpace, family: TopologyFamily, memory_limit: float | None, rng: np.random.Generator
     ) -> StartPoints:
-        """The first by what they take at least on any network of the family, and the same with reductions that wait."""
+        """The first by what they take at least on any network of the family, and some with reductions that wait."""
         base = make_strategy(space.problem, data_parallel(rng, space))
         recuts = most_promising(space.problem, family, heavy_recuts(rng, space, base), MOST)
-        return StartPoints((*recuts, *all_held(space, recuts)))
+        return StartPoints((*recuts, *all_held(space, recuts[:HELD])))
