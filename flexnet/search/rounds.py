@@ -94,7 +94,7 @@ def slot_length(schedule: Schedule, first_slot: int) -> int:
 def temperature(schedule: Schedule, first_slot: int) -> float:
     """Of the next proposal, as a share of the current time: falls geometrically over its slot.
 
-    The more rounds have gained nothing, the hotter eliminations begin; of a round of fits, the last slots begin hotter.
+    The more rounds have gained nothing, the hotter eliminations begin; the last slots of fits begin at `REFIT`.
     """
     _, _, hot, cold = stages_of(schedule.round)[schedule.stage]
     if is_fit(schedule.round):
@@ -129,7 +129,10 @@ def fits(schedule: Schedule) -> tuple[tuple[Candidate, ...], tuple[Candidate, ..
 
 
 def _refits(schedule: Schedule) -> tuple[Candidate, ...]:
-    """The best of the pool, which a round of fits ends with: as many, unless it had fewer and is told of more."""
+    """The best of the pool, which a round of fits ends with, from every temperature of `REFIT`.
+
+    They are as many then, unless the pool had fewer and is told of more.
+    """
     return (schedule.pool[:1] + schedule.pool[:REFITS]) * len(REFIT)
 
 

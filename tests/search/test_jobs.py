@@ -20,9 +20,11 @@ pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many 
 TOPOLOGIES = ("topoopt", "fattree", "random")
 
 
-def prepared(topology: str = "topoopt", budget: int | None = 300, n: int = 2, **more: object) -> Prepared:
+def prepared(
+    topology: str = "topoopt", budget: int | None = 300, n: int = 2, seed: int = 5, **more: object
+) -> Prepared:
     problem = problem_of(tower(), Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2))
-    return prepare(problem, Settings(topology, budget, seed=5, jobs=n, **more))
+    return prepare(problem, Settings(topology, budget, seed=seed, jobs=n, **more))
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +80,7 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
 
 
 def test_chains_are_different_ones():
-    ready, differ = prepared("fattree", 1600), []
+    ready, differ = prepared("fattree", 1600, seed=6), []
 
     def watch(progress, state, info):
         one, other = (chain.current.strategy.devices.tolist() for chain, _ in state.chains)
@@ -86,7 +88,7 @@ def test_chains_are_different_ones():
 
     (_, first), (_, second) = run(ready, ready.state, observe=watch).state.chains
     assert first.bit_generator.state != second.bit_generator.state
-    assert sum(differ) > len(differ) / 4  # at times both are at the same good plan
+    assert sum(differ) > len(differ) / 2  # at times both are at the same good plan
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

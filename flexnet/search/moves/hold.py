@@ -85,13 +85,10 @@ def with_cuts_held(blocks: Blocks, strategy: Strategy) -> Strategy:
     region = np.arange(len(blocks.whole))
     for producer, consumer in blocks.edges[~sends].tolist():
         region[region == region[consumer]] = region[producer]
-    read = np.full(len(region), -1)  # by every region, the last
-    for producer, consumer in blocks.edges[sends].tolist():
-        if not blocks.whole[producer]:
-            read[region[consumer]] = max(read[region[consumer]], producer)
+    read = {one: read_last(blocks, np.flatnonzero(region == one).tolist()) for one in set(region.tolist())}
     for op in np.flatnonzero(blocks.weighted).tolist():
-        next_one = read[region[op]]
-        before = read[region[next_one]] if next_one >= 0 else -1
+        next_one = read[int(region[op])]
+        before = read[int(region[next_one])] if next_one >= 0 else -1
         if before < op:
             changed.after[op] = before
     return changed
