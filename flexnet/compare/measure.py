@@ -21,11 +21,12 @@ from flexnet.search.jobs import run
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.state import Info, State
+from flexnet.search.written import as_written
 from flexnet.simulate.fabric import Fabric, unrouted
+from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.replay import replay, replays
 from flexnet.simulate.replay_report import Replay
 from flexnet.simulate.short_cuts import all_rounds, short_cuts
-from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.units import s_to_ms
 
 __all__ = ["Measured", "measure"]
@@ -145,7 +146,8 @@ def measure(
         network = found.plan.network
         graph = found.plan.task_graph()
         once = replay(graph, network)
-        longer = all_rounds(graph, network, once) if short_cuts(along_cycles(graph, network)[0]) else 1.0
+        written = as_written(problem, graph, network, PACKET)
+        longer = all_rounds(*written) if short_cuts(written[0]) else 1.0
         hops = _routed_hops(network)
         return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
     cluster = problem.cluster

@@ -13,7 +13,7 @@ from flexnet.network.csr import aranges
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays
-from flexnet.simulate.kernels.rings import edge_bytes
+from flexnet.simulate.edge_bytes import bytes_of_edges
 from flexnet.simulate.protocol import Protocol
 
 __all__ = ["LinkUse", "link_use"]
@@ -48,11 +48,9 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
     task = [np.repeat(transfer, counts)]
     link = [network.route[aranges(network.route_ptr[path].astype(np.int64), counts)].astype(np.int64)]
     size: list[Floats] = [np.repeat(graph.bytes[transfer].astype(np.float64), counts)]
-    known: dict[tuple[bytes, int], tuple[Ints, Floats, int]] = {}
-    reduces = np.flatnonzero(graph.kind == ALLREDUCE)
-    carried = np.empty(len(graph.kind))
-    edge_bytes(graph.arrays(), network, protocol, carried)
-    for reduce_, each in zip(reduces.tolist(), carried[reduces].tolist(), strict=True):
+    known: dict[tuple[bytes, int], tuple[Ints, Ints, Ints]] = {}
+    carried = bytes_of_edges(graph.arrays(), network, protocol)
+    for reduce_ in np.flatnonzero(graph.kind == ALLREDUCE).tolist():
         group = int(graph.place[reduce_])
         begin, n = int(graph.group_ptr[group]), int(graph.group_ptr[group + 1] - graph.group_ptr[group])
         if n == 1:
@@ -60,12 +58,13 @@ def link_use(graph: TaskGraph, network: NetworkArrays, protocol: Protocol, route
         key = graph.group[begin : begin + n].tobytes(), begin if routes is not None and len(routes.edge) else -1
         if key not in known:
             rings = _rings(graph, network, protocol, routes, begin, n)
-            on_ring, times = np.unique(np.concatenate(rings), return_counts=True)
-            known[key] = on_ring, times.astype(np.float64), 1 if protocol.by_server else len(rings)
-        used, shares, n_ring = known[key]
+            used, at = np.unique(np.concatenate(rings), return_inverse=True)
+            ring = np.repeat(np.arange(len(rings)), [len(each) for each in rings])
+            known[key] = used, at, np.zeros_like(ring) if protocol.by_server else ring
+        used, at, ring = known[key]
         task.append(np.full(len(used), reduce_, np.int64))
         link.append(used)
-        size.append(shares * each / n_ring)
+        size.append(np.bincount(at, carried[group][ring], len(used)).astype(np.float64))
     return LinkUse(np.concatenate(task), np.concatenate(link), np.concatenate(size))
 
 

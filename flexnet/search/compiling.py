@@ -17,10 +17,10 @@ from flexnet.network.wiring.wire import wire
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import network_arrays
+from flexnet.simulate.edge_bytes import bytes_of_edges
 from flexnet.simulate.fair_work import Room, make_work
 from flexnet.simulate.kernels.maxmin import share_links
 from flexnet.simulate.kernels.packets import simulate_packets
-from flexnet.simulate.kernels.rings import edge_bytes
 from flexnet.simulate.packets import FollowedPackets
 from flexnet.simulate.protocol import PACKET
 from flexnet.taskgraph_file.root_order import iteration_order
@@ -78,7 +78,7 @@ def compile_last() -> None:
 
     tasks = _graph().arrays()
     FollowedPackets(PACKET).seconds(tasks, network_arrays(network))
-    edge_bytes(tasks, network_arrays(network), PACKET, np.zeros(len(tasks.kind)))
+    bytes_of_edges(tasks, network_arrays(network), PACKET)
     iteration_order(np.arange(3, dtype=np.uint64))
 
 

@@ -93,7 +93,7 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
     def rebuild(rng: np.random.Generator, demand: Demand) -> Network:
         topology = family.build(cluster.n_server, demand, rng)
         if problem.semantics.pack_cycles and cluster.n_server > 2:  # cycles, as files have them, are of three or more
-            topology = replace(topology, rings={size: rings for size, rings in topology.rings.items() if size > 2})
+            topology = _with_all_as_cycles(topology)
         routes = routes_for(topology, problem.semantics, rng)
         speeds = topology.speeds
         key = (
@@ -109,6 +109,13 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
         return known[key].with_routes(routes)
 
     return rebuild
+
+
+def _with_all_as_cycles(topology: Topology) -> Topology:
+    """With the regular rings over all servers told as cycles too, whose parts may differ; and none over two servers."""
+    rings = {size: rings for size, rings in topology.rings.items() if size > 2}
+    everyone = tuple(range(topology.n_server))
+    return replace(topology, rings=rings, cycles=topology.cycles + topology.rings_of(everyone))
 
 
 def _most_known(n_server: int) -> int:

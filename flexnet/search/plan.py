@@ -24,13 +24,12 @@ from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.plan.traffic import traffic_bytes
 from flexnet.search.config_text import waiting_text
-from flexnet.search.written import file_arguments, file_network, written_timeline
+from flexnet.search.written import as_written, file_arguments, file_network, written_timeline
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.short_cuts import all_rounds, short_cuts
-from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -50,6 +49,8 @@ class Plan:
         Start and end of every task of `task_graph`, at full resolution.
     directions : int8 (n_allreduce,) or None
         Which way rings over routes run, where semantics draws that.
+    protocol : Protocol
+        What the plan was priced with: its file divides all-reduces into packets of this one.
     """
 
     problem: Problem
@@ -57,6 +58,7 @@ class Plan:
     network: Network
     timeline: Timeline
     directions: npt.NDArray[np.int8] | None = None
+    protocol: Protocol = PACKET
 
     @property
     def seconds(self) -> float:
@@ -138,7 +140,7 @@ class Plan:
         small = graph.bytes[reduces] <= 2 * others * PACKET.small_packet_bytes * n_ring
         if not small.any():
             return self.seconds
-        return self.seconds * all_rounds(graph, file_network(self.problem, graph, self.network), fair=True)
+        return self.seconds * all_rounds(*as_written(self.problem, graph, self.network, self.protocol), fair=True)
 
     def write_taskgraph(self, path: str | Path) -> tuple[str, ...]:
         """Write the task graph with its network for the packet simulator and ``flexnet simulate``.
@@ -160,11 +162,13 @@ class Plan:
             graph,
             network,
             run_seconds=self.timeline.end - self.timeline.start,
+            packets=self.protocol.ring_packets,
             **file_arguments(self.problem),  # type: ignore[arg-type]
         )
-        small = short_cuts(along_cycles(graph, network)[0])
+        written = as_written(self.problem, graph, self.network, self.protocol)
+        small = short_cuts(written[0])
         if small:
-            longer = all_rounds(graph, network, fair=True)
+            longer = all_rounds(*written, fair=True)
             small = [f"{text}: with them this plan takes {longer:.2f} times as long" for text in small]
         return (*remarks, *small)
 
@@ -264,7 +268,7 @@ def price(
         timeline = FifoLinks(problem.semantics, segment_bytes).timeline(
             tasks, network_arrays(network), directions=directions
         )
-    return Plan(problem, strategy, network, timeline, directions)
+    return Plan(problem, strategy, network, timeline, directions, protocol)
 
 
 @lru_cache(maxsize=1)

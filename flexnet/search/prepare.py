@@ -233,7 +233,7 @@ class _Layout:
             problem, timeline = self.pricer.fastest(at.strategy, at.network, at.directions)
         else:
             problem, timeline = self.problem, self.pricer.rough(at.strategy, at.network, at.directions)
-        begin = Plan(problem, at.strategy, at.network, timeline, at.directions)
+        begin = Plan(problem, at.strategy, at.network, timeline, at.directions, self.pricer.protocol)
         later = self.replays_later
         return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family, later)
 

@@ -194,7 +194,7 @@ class Prepared:
         if best is not first:
             at_once = self.problem.with_transfers_at_once()
             problem = at_once if as_searched else pricer.sent_as(best.strategy, best.network, timeline)
-        plan = Plan(problem, best.strategy, best.network, timeline, best.directions)
+        plan = Plan(problem, best.strategy, best.network, timeline, best.directions, pricer.protocol)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         bound = proven(False) if interrupted else None
         if not interrupted:

@@ -1,10 +1,12 @@
 """A plan as its task graph file is replayed: what is reported of it is what ``flexnet simulate`` says of the file."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.network.demand import demand_of
-from flexnet.network.network import Network
+from flexnet.network.network import Network, connect
 from flexnet.network.wiring.rewire import as_cycles
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
@@ -14,9 +16,10 @@ from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import Protocol
 from flexnet.simulate.replay import replay
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
+from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import taskgraph_and_origin
 
-__all__ = ["file_arguments", "file_network", "written_timeline"]
+__all__ = ["as_written", "file_arguments", "file_network", "written_timeline"]
 
 
 def file_arguments(problem: Problem) -> dict[str, object]:
@@ -43,6 +46,17 @@ def file_network(problem: Problem, graph: TaskGraph, network: Network) -> Networ
     return as_cycles(network, tuple(demand_of(graph.arrays(), topology.n_server).groups))
 
 
+def as_written(problem: Problem, graph: TaskGraph, network: Network, protocol: Protocol) -> tuple[TaskGraph, Network]:
+    """Task graph and network as the file of a plan tells them: an all-reduce of its own for each of several rings."""
+    network = file_network(problem, graph, network)
+    parts, _ = along_cycles(graph, network, protocol.ring_packets)
+    if parts is graph:
+        return graph, network
+    topology = replace(network.topology, rings={}, cycles=())
+    routes = network.route_ptr, network.route
+    return parts, connect(topology, network.link_bandwidth, network.latency, routes)
+
+
 def written_timeline(problem: Problem, graph: TaskGraph, network: Network, protocol: Protocol) -> Timeline:
     """Start and end of every task when the file that the plan is written to is replayed with a protocol.
 
@@ -55,7 +69,7 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     network = file_network(problem, graph, network)
     arguments: dict[str, object] = {**file_arguments(problem), "run_seconds": np.zeros(graph.n_task)}
     try:
-        file, _, origin = taskgraph_and_origin(graph, network, **arguments)  # type: ignore[arg-type]
+        file, _, origin = taskgraph_and_origin(graph, network, packets=protocol.ring_packets, **arguments)  # type: ignore[arg-type]
     except FlexNetError:
         return replay(graph, network, protocol=protocol).timeline
     of_file = to_network(file, file.link_bytes_per_ms * 1e3, network.latency)

@@ -139,7 +139,11 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
         queues=make_queues(n_task, room.server),
         server_load=np.zeros(room.server),
         rings=Rings(
-            group_class=group_class, first=_ints(room.group), n_class=_ints(room.group), apart=np.zeros(1, np.bool_)
+            group_class=group_class,
+            first=_ints(room.group),
+            n_class=_ints(room.group),
+            apart=np.zeros(1, np.bool_),
+            turn=_ints(room.group),
         ),
         coflows=Coflows(
             n=_ints(1),

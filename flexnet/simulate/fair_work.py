@@ -48,7 +48,11 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
             links=Machines(np.zeros(n_link), np.zeros(n_link), np.zeros(n_link)),
         ),
         rings=Rings(
-            group_class=group_class, first=_ints(room.group), n_class=_ints(room.group), apart=np.zeros(1, np.bool_)
+            group_class=group_class,
+            first=_ints(room.group),
+            n_class=_ints(room.group),
+            apart=np.zeros(1, np.bool_),
+            turn=_ints(room.group),
         ),
         classes=make_classes(room.n_class, room.place, room.path),
         flows=Flows(

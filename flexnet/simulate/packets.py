@@ -11,6 +11,7 @@ from flexnet.kernels import STOP
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, only_routes
+from flexnet.simulate.edge_bytes import most_rings_laid
 from flexnet.simulate.fair_work import make_queues
 from flexnet.simulate.kernels.packet_queues import CHUNK
 from flexnet.simulate.kernels.packet_state import (
@@ -24,7 +25,7 @@ from flexnet.simulate.kernels.packet_state import (
     Transport,
 )
 from flexnet.simulate.kernels.packets import simulate_packets
-from flexnet.simulate.kernels.rings import rings_apart
+from flexnet.simulate.kernels.rings import ring_turns, rings_apart
 from flexnet.simulate.link_model import LinkModel, Timeline
 from flexnet.simulate.lockstep import find_lockstep, followed
 from flexnet.simulate.protocol import PACKET, Protocol
@@ -172,7 +173,7 @@ def _reserve(
     reduces, transfers = tasks.kind == ALLREDUCE, tasks.kind == NOMINAL_COMM
     members = np.diff(tasks.group_ptr)[tasks.place[reduces]]
     edges = edges_followed[tasks.place[reduces]]
-    most = max(int(np.diff(ptr).max(initial=1)) for ptr in (network.ring_ptr, network.cycle_ptr))
+    most = most_rings_laid(network)
     window = float(protocol.first_window)
     first = np.minimum(np.ceil(tasks.bytes[transfers] / protocol.packet_bytes), window).sum() + len(members)
     if len(members):
@@ -184,6 +185,8 @@ def _reserve(
     n_place = 2 << max(len(network.bandwidth) - 1, 0).bit_length()
     rings = np.where(reduces, most, 0)
     roots = np.flatnonzero(tasks.n_pred == 0)
+    turn = _ints(len(tasks.group_ptr) - 1)
+    ring_turns(tasks, network, protocol, turn)
     return PacketWork(
         events=Events(
             *(_ints(n_event), _ints(n_event), _ints(n_event), _ints(1)),
@@ -220,6 +223,7 @@ def _reserve(
             open=_ints(int(rings.sum())),
             rings_open=_ints(n_task),
             apart=np.array([rings_apart(tasks, network, protocol)]),
+            turn=turn,
         ),
         lockstep=lockstep,
         stop=STOP,

@@ -6,6 +6,8 @@ Nothing here is fitted: values are settings of FlexNetPacket, read in its source
 
 from typing import NamedTuple
 
+from flexnet.plan.ring_packets import FLEXNETPACKET, RingPackets
+
 __all__ = ["FLUID", "PACKET", "PROTOCOLS", "ROCE", "TCP", "Protocol"]
 
 
@@ -70,12 +72,17 @@ class Protocol(NamedTuple):
     tick: float = 1e-3
     host_marks: bool = True
 
+    @property
+    def ring_packets(self) -> RingPackets:
+        """By which an all-reduce over several rings is divided."""
+        return RingPackets(self.packet_bytes, self.small_packet_bytes)
+
 
 PACKET = Protocol(
-    packet_bytes=8936.0,
+    packet_bytes=FLEXNETPACKET.packet_bytes,
     round_trips=2.0,
     by_window=True,
-    small_packet_bytes=9000.0,
+    small_packet_bytes=FLEXNETPACKET.small_bytes,
     rings_by_index=True,
     by_packet=True,
 )

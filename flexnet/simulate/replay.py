@@ -9,9 +9,9 @@ from flexnet.errors import FlexNetError
 from flexnet.network.network import Network
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.simulate.edge_bytes import bytes_of_edges
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import FairLinks
-from flexnet.simulate.kernels.rings import edge_bytes
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.phases import phases_of
 from flexnet.simulate.priced_links import replayed_links
@@ -84,7 +84,7 @@ def replays(
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts
     fair = FairLinks(protocol=protocol)
     asked = links
-    carried, counts = np.empty(len(graph.kind)), _edge_counts(graph, protocol)
+    counts, place = _edge_counts(graph, protocol), graph.place[graph.kind == ALLREDUCE]
     transferred = float(graph.bytes[graph.kind == NOMINAL_COMM].sum())
     from_server = fabric.network.link_from < graph.n_server
     for seed in seeds:
@@ -92,8 +92,8 @@ def replays(
         by_pair = asked is not None and not asked.routes_by_flow
         arrays, routes = draw_routes(graph, fabric, protocol, rng, by_pair=by_pair)
         links = asked or replayed_links(tasks, arrays, protocol, routes)
-        edge_bytes(tasks, arrays, protocol, carried)
-        demand = transferred + float(np.sum(counts * carried[graph.kind == ALLREDUCE]))
+        carried = bytes_of_edges(tasks, arrays, protocol).sum(axis=1)
+        demand = transferred + float(np.sum(counts * carried[place]))
         timeline = links.timeline(tasks, arrays, routes=routes if links.routes_by_flow else None)
         fair.seconds(tasks, arrays, limit=0.0, routes=routes)  # adds up loads only
         link_bytes = fair.link_loads(len(arrays.bandwidth)).bytes

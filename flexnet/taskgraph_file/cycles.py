@@ -8,6 +8,8 @@ import numpy.typing as npt
 from flexnet.network.csr import aranges
 from flexnet.network.network import Network
 from flexnet.network.topology import by_members
+from flexnet.plan.kernels.ring_parts import deal_out
+from flexnet.plan.ring_packets import FLEXNETPACKET, RingPackets
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE
 
@@ -16,18 +18,20 @@ __all__ = ["along_cycles", "put_together"]
 Ints = npt.NDArray[np.int64]
 
 
-def along_cycles(graph: TaskGraph, network: Network) -> tuple[TaskGraph, Ints]:
+def along_cycles(graph: TaskGraph, network: Network, packets: RingPackets = FLEXNETPACKET) -> tuple[TaskGraph, Ints]:
     """Every all-reduce that the network has cycles for as one all-reduce a cycle, over its members in their order.
 
-    The parts have equal bytes, the first ones a byte more where they cannot, wait for the same tasks, and each takes
-    the whole time inside the servers, at the same time as the others.  If some all-reduce is cut so, those over
-    regular rings of the topology are as well: whoever reads members as a ring looks at no other rings.
+    The parts are whole packets in every round (`flexnet.plan.kernels.ring_parts`), wait for the same tasks, and
+    each takes the whole time inside the servers, at the same time as the others.  If some all-reduce is cut so, those
+    over regular rings of the topology are as well: whoever reads members as a ring looks at no other rings.
 
     Parameters
     ----------
     graph : TaskGraph
     network : Network
         Over the same servers.
+    packets : RingPackets
+        That are dealt out.
 
     Returns
     -------
@@ -42,23 +46,32 @@ def along_cycles(graph: TaskGraph, network: Network) -> tuple[TaskGraph, Ints]:
     if not orders:
         return graph, np.arange(graph.n_task)
     of_reduce = [orders.get(group, (group,)) for group in members]
+    n_ring = np.array([len(rings) for rings in of_reduce], np.int64)
+    parts = np.empty((len(reduces), n_ring.max()), np.int64)
+    n = np.array([len(group) for group in members], np.int64)
+    deal_out(n, graph.bytes[reduces].astype(np.int64), n_ring, packets.packet_bytes, packets.small_bytes, parts)
     copies = np.ones(graph.n_task, np.int64)
-    copies[reduces] = [len(parts) for parts in of_reduce]
+    copies[reduces] = (parts >= 0).sum(axis=1)
     origin = np.repeat(np.arange(graph.n_task), copies)
     first = np.concatenate([[0], np.cumsum(copies)])
-    part = np.arange(len(origin)) - first[origin]
     counts = copies[graph.succ]
     edge_ptr = np.concatenate([[0], np.cumsum(counts)])
     n_next = np.diff(edge_ptr[graph.succ_ptr])[origin]  # all-reduces, which are in parts, have none
-    rings = [part for parts in of_reduce for part in parts]
-    place = graph.place[origin].astype(np.int32)
-    place[graph.kind[origin] == ALLREDUCE] = np.arange(len(rings))
+    rings = [
+        ring
+        for rings, sizes in zip(of_reduce, parts.tolist(), strict=True)
+        for ring, size in zip(rings, sizes, strict=False)
+        if size >= 0
+    ]
+    place, size = graph.place[origin].astype(np.int32), graph.bytes[origin]
+    in_parts = graph.kind[origin] == ALLREDUCE
+    place[in_parts], size[in_parts] = np.arange(len(rings)), parts[parts >= 0]
     return replace(
         graph,
         kind=graph.kind[origin],
         place=place,
         seconds=graph.seconds[origin],
-        bytes=(graph.bytes // copies)[origin] + (part < (graph.bytes % copies)[origin]),
+        bytes=size,
         succ_ptr=np.concatenate([[0], np.cumsum(n_next)]).astype(np.int32),
         succ=aranges(first[graph.succ], counts).astype(np.int32),
         group_ptr=np.concatenate([[0], np.cumsum([len(ring) for ring in rings])]).astype(np.int32),
@@ -78,17 +91,19 @@ def _orders(network: Network, groups: set[tuple[int, ...]]) -> dict[tuple[int, .
     return found
 
 
-def put_together(graph: TaskGraph) -> TaskGraph:
+def put_together(graph: TaskGraph, packets: RingPackets = FLEXNETPACKET) -> TaskGraph:
     """All-reduces that `along_cycles` divided, whole again and over ascending members: for another network.
 
-    Parts of one all-reduce follow each other, wait for the same tasks, join the same servers, and have equal times and,
-    but for a byte, sizes.  So may several all-reduces; where the first ring comes again, the next one begins.  Of rings
-    that are all alike, as those of two servers, it cannot be seen which belong together; they stay apart.
+    Parts of one all-reduce follow each other, wait for the same tasks, join the same servers, have equal times and, but
+    for two packets a round at most, sizes.  So may several all-reduces; where a ring comes again, the next one begins.
+    Of rings that are all alike, as those of two servers, it cannot be seen which belong together; they stay apart.
 
     Parameters
     ----------
     graph : TaskGraph
         Of a file.
+    packets : RingPackets
+        By which all-reduces were divided.
 
     Returns
     -------
@@ -108,8 +123,8 @@ def put_together(graph: TaskGraph) -> TaskGraph:
         while (
             end < len(reduces)
             and members[end] == members[begin]
-            and orders[end] != orders[begin]
-            and _alike(graph, waits, reduces[begin], reduces[end])
+            and orders[end] not in orders[begin:end]
+            and _alike(graph, waits, reduces[begin], reduces[end], packets.packet_bytes)
         ):
             end += 1
         parts = reduces[begin:end]
@@ -148,10 +163,11 @@ def _predecessors(graph: TaskGraph) -> dict[int, tuple[int, ...]]:
     return {task: tuple(before) for task, before in found.items()}
 
 
-def _alike(graph: TaskGraph, waits: dict[int, tuple[int, ...]], first: int, other: int) -> bool:
+def _alike(graph: TaskGraph, waits: dict[int, tuple[int, ...]], first: int, other: int, packet_bytes: float) -> bool:
     """Whether an all-reduce can be a part of the one whose first part is ``first``."""
+    a_round = packet_bytes * len(graph.members(first))
     return bool(
         graph.seconds[first] == graph.seconds[other]
-        and 0 <= graph.bytes[first] - graph.bytes[other] <= 1
+        and abs(graph.bytes[first] - graph.bytes[other]) <= max(2.0 * a_round, 1.0)
         and waits[first] == waits[other]
     )

@@ -10,6 +10,7 @@ from flexnet.errors import FlexNetError
 from flexnet.files import write_atomically
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
+from flexnet.plan.ring_packets import FLEXNETPACKET, RingPackets
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.taskgraph_file.check import check_file
@@ -33,13 +34,14 @@ def write_taskgraph(
     run_seconds: npt.NDArray[np.float64],
     inter_gpu_bandwidth: float,
     dram_bandwidth: float = DRAM_BANDWIDTH,
+    packets: RingPackets = FLEXNETPACKET,
 ) -> tuple[str, ...]:
     """Write ``taskgraph.fbuf``; the file is there whole or not at all.
 
     Parameters
     ----------
     path : str or Path
-    graph, network, operators, run_seconds, inter_gpu_bandwidth, dram_bandwidth
+    graph, network, operators, run_seconds, inter_gpu_bandwidth, dram_bandwidth, packets
         As in `taskgraph_file`.
 
     Returns
@@ -59,6 +61,7 @@ def write_taskgraph(
         run_seconds=run_seconds,
         inter_gpu_bandwidth=inter_gpu_bandwidth,
         dram_bandwidth=dram_bandwidth,
+        packets=packets,
         source=str(path),
     )
     write_atomically(path, encode(file))
@@ -73,6 +76,7 @@ def taskgraph_file(
     run_seconds: npt.NDArray[np.float64],
     inter_gpu_bandwidth: float,
     dram_bandwidth: float = DRAM_BANDWIDTH,
+    packets: RingPackets = FLEXNETPACKET,
     source: str = "task graph",
 ) -> tuple[TaskGraphFile, tuple[str, ...]]:
     """Contents of the file, checked against everything the packet simulator is known to fail on.
@@ -91,6 +95,8 @@ def taskgraph_file(
         whatever its flag says (machine_model.cc:868).
     dram_bandwidth : float
         Bytes/s.
+    packets : RingPackets
+        Of the transport that the file is for: by which all-reduces over several cycles are divided.
     source : str
         Name for error messages.
 
@@ -113,9 +119,9 @@ def taskgraph_file(
     size, because the packet simulator would take its size modulo 2**32.  All start together and each waits the
     whole time inside the servers, as the one did.
 
-    Departure: an all-reduce over several cycles of the network becomes one for each, over its members in the order of
-    the cycle (`flexnet.taskgraph_file.cycles`), because the packet simulator runs an all-reduce around its members as
-    they stand in the file; then there are no rings in it.
+    Departure: an all-reduce over several cycles of the network becomes one for each, of whole packets and over its
+    members in the order of the cycle (`flexnet.taskgraph_file.cycles`), because the packet simulator runs an all-reduce
+    around its members as they stand in the file; then there are no rings in it.
 
     With rings, but none for some group size in use, the packet simulator would wait forever; the file then has
     no rings and all-reduces follow routes.
@@ -130,6 +136,7 @@ def taskgraph_file(
         run_seconds=run_seconds,
         inter_gpu_bandwidth=inter_gpu_bandwidth,
         dram_bandwidth=dram_bandwidth,
+        packets=packets,
         source=source,
     )[:2]
 
@@ -142,6 +149,7 @@ def taskgraph_and_origin(
     run_seconds: npt.NDArray[np.float64],
     inter_gpu_bandwidth: float,
     dram_bandwidth: float = DRAM_BANDWIDTH,
+    packets: RingPackets = FLEXNETPACKET,
     source: str = "task graph",
 ) -> tuple[TaskGraphFile, tuple[str, ...], npt.NDArray[np.int64]]:
     """`taskgraph_file`, and which task of the graph every task of the file is, or is a part of: int64 (n,)."""
@@ -152,7 +160,7 @@ def taskgraph_and_origin(
     if len(run_seconds) != graph.n_task:
         raise FlexNetError(f"there are {len(run_seconds)} durations for {graph.n_task} tasks; expected is one each")
     whole = graph
-    graph, origin = along_cycles(graph, network)
+    graph, origin = along_cycles(graph, network, packets)
     run_seconds = run_seconds[origin]
     links, link_bandwidth, on_links = link_columns(network)
     rings, on_rings = _rings(graph, network) if graph is whole else (None, [])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import ring_rounds
+from reference import deal, ring_rounds
 
 from flexnet.cost.roofline import roofline_table
 from flexnet.exact.small_reduces import ring_bytes
@@ -21,11 +21,13 @@ from flexnet.units import gbps_to_bytes_per_s
 @given(size=st.integers(1, 10**8), n=st.integers(2, 200), most=st.integers(1, 8))
 def test_no_division_over_rings_sends_less(size: int, n: int, most: int) -> None:
     least = ring_bytes(np.array([float(size)]), np.array([n]), PACKET.small_packet_bytes, most).item()
-    for apart in (False, True):
-        for n_ring in range(1, most + 1):
-            rounds, own = ring_rounds(n, size, n_ring, apart, PACKET)
-            assert least <= rounds * own * n_ring * (1 + 1e-12)
-    rounds, own = ring_rounds(n, size, 1, False, PACKET)
+    for n_ring in range(1, most + 1):
+        rounds, own = ring_rounds(n, size, n_ring, PACKET)
+        assert least <= rounds * own * n_ring * (1 + 1e-12)
+        parts = [part for part in deal(n, size, n_ring, 0, PACKET)[0] if part is not None]
+        each = [ring_rounds(n, part, 1, PACKET) for part in parts]
+        assert least <= sum(rounds * own for rounds, own in each) * (1 + 1e-12)
+    rounds, own = ring_rounds(n, size, 1, PACKET)
     assert ring_bytes(np.array([float(size)]), np.array([n]), PACKET.small_packet_bytes, 1).item() == pytest.approx(
         rounds * own
     )

@@ -214,22 +214,70 @@ def max_min_rates(flows, weights, bandwidth):
     return rates
 
 
-def ring_rounds(n, size, n_ring, apart, protocol):
-    """Rounds, and bytes per edge in one: 2(n-1) rounds of size/n, or one for small tensors (section 3.2).
+def ring_rounds(n, told, n_ring, protocol):
+    """Rounds, and bytes per edge in one: 2(n-1) rounds, or one for small tensors (section 3.2).
 
-    The bytes are spread over ``n_ring`` rings, each an all-reduce of its own or all of them one.
+    Of ``told`` bytes, which are spread over ``n_ring`` rings: all of an all-reduce, or those of one of its rings.
     """
-    small = protocol.small_packet_bytes * (n_ring if apart else 1)
-    if size > small * 2 * (n - 1):
-        return 2 * (n - 1), size / n / n_ring
-    return 1, (2 * (n - 1) / n * size if size < small * n else size) / n / n_ring
+    if told > protocol.small_packet_bytes * 2 * (n - 1):
+        return 2 * (n - 1), told / n / n_ring
+    return 1, (2 * (n - 1) / n * told if told < protocol.small_packet_bytes * n else told) / n / n_ring
 
 
-def rings_apart(graph, network):
-    """Whether some all-reduce runs over cycles: files then have one for every ring."""
+def deal(n, size, n_ring, turn, protocol):
+    """Bytes of every ring, None of those left out, where packets are dealt one by one from ring ``turn`` on.
+
+    And the turn after that.
+    """
+    least = protocol.small_packet_bytes * 2 * (n - 1)
+    equal = [size // n_ring + ((r - turn) % n_ring < size % n_ring) for r in range(n_ring)]
+    if not protocol.packet_bytes or size / n_ring <= least:
+        return equal, turn
+    packet = int(protocol.packet_bytes) * n  # of a round, in all rounds of one half
+    n_packet = math.ceil((size - n) / packet) or 1
+    used = n_ring
+    while used > 1 and n_packet // used * packet <= least + (n_packet < used):
+        used -= 1
+    dealt = [0] * n_ring
+    for i in range(n_packet):
+        dealt[(turn + i % used) % n_ring] += 1
+    stays = used == n_ring and n_packet % used == 0
+    if n_packet % used == 0:  # as many on all: then the last one need not be full
+        parts = [None] * n_ring
+        for i in range(used):
+            parts[(turn + i) % n_ring] = size // used + (i < size % used)
+    else:
+        parts = [each * packet if each else None for each in dealt]
+        parts[turn] = size - sum(part for r, part in enumerate(parts) if r != turn and part)
+    return parts, turn if stays else (turn + (n_packet if used == n_ring else used)) % n_ring
+
+
+def told_to_rings(graph, network, protocol, routes=None):
+    """Of every all-reduce task bytes told to its rings, None of those left out; and over how many rings each is spread.
+
+    Files have an all-reduce for every ring if some all-reduce runs over cycles, or over regular rings of fewer than all
+    servers that begin where they are meant to.
+    """
+    tasks = [t for t in range(graph.n_task) if graph.kind[t] == ALLREDUCE]
     sets = [set(np.flatnonzero(row)) for row in network.cycle_member]
-    groups = [set(graph.members(t).tolist()) for t in range(graph.n_task) if graph.kind[t] == ALLREDUCE]
-    return any(len(group) > 1 and group in sets for group in groups)
+    rings = {}
+    apart = False
+    for t in tasks:
+        members = graph.members(t).tolist()
+        found, own = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
+        rings[t] = len(found)
+        apart |= len(members) > 1 and set(members) in sets
+        apart |= own and 1 < len(members) < network.n_server and not protocol.rings_by_index
+    told, turn = {}, 0
+    for t in tasks:
+        size, n = int(graph.bytes[t]), len(graph.members(t))
+        if not apart or n == 1 or rings[t] == 1:
+            told[t] = [size] * rings[t], 1 if apart else rings[t]
+        else:
+            parts, after = deal(n, size, rings[t], turn % rings[t], protocol)
+            turn += (after - turn) % rings[t]
+            told[t] = parts, 1
+    return told
 
 
 def whole_packets(size, protocol):
@@ -314,7 +362,7 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
     flows, timers = [], []
     ends = {}
     now = 0.0
-    apart = rings_apart(graph, network)
+    told = {} if protocol.by_server else told_to_rings(graph, network, protocol, routes)
     senders = Timers(network, protocol)
 
     def delay(paths, rounds):
@@ -387,9 +435,11 @@ def fair(graph: TaskGraph, network, protocol=FLUID, routes=None):
                     start_phase(to, t, "gathered")
                 elif n > 1:
                     rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
-                    for ring in rings:
+                    for ring, part in zip(rings, told[t][0], strict=True):
+                        if part is None:
+                            continue
                         links = [link for path in ring for link in path]
-                        rounds, size = ring_rounds(n, int(graph.bytes[t]), len(rings), apart, protocol)
+                        rounds, size = ring_rounds(n, part, told[t][1], protocol)
                         size = whole_packets(size, protocol)
                         flows.append({"links": links, "left": rounds * size, "done": ("ring", t)})
                         flows[-1].update(weight=share(size, max(map(len, ring)), protocol), delay=delay(ring, rounds))
@@ -417,8 +467,9 @@ def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None, packets=F
         for link in path:
             total[link] += size
 
+    told = {} if protocol.by_server else told_to_rings(graph, network, protocol, routes)
     for t in range(graph.n_task):
-        size, rounds = float(graph.bytes[t]), 1
+        size = float(graph.bytes[t])
         if graph.kind[t] == NOMINAL_COMM:
             pair = divmod(int(graph.place[t]), network.n_server)
             size = whole_packets(size, protocol) if packets else size
@@ -426,12 +477,13 @@ def link_bytes(graph: TaskGraph, network, protocol=FLUID, routes=None, packets=F
         elif graph.kind[t] == ALLREDUCE and (n := len(graph.members(t))) > 1:
             if protocol.by_server:
                 rings = server_paths(graph, network, t, routes)
+                parts = [(1, size)] * len(rings)
             else:
                 rings, _ = ring_paths(graph, network, t, 1, routes, protocol.rings_by_index, joined=True)
-                rounds, size = ring_rounds(n, size, len(rings), rings_apart(graph, network), protocol)
-            size = rounds * (whole_packets(size, protocol) if packets else size)
-            for path in (path for ring in rings for path in ring):
-                add(path, size)
+                parts = [(0, 0) if part is None else ring_rounds(n, part, told[t][1], protocol) for part in told[t][0]]
+            for ring, (rounds, own) in zip(rings, parts, strict=True):
+                for path in ring:
+                    add(path, rounds * (whole_packets(own, protocol) if packets else own))
     return total
 
 

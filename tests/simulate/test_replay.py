@@ -131,7 +131,7 @@ def test_drawn_routes_of_one_path_networks_change_nothing(graphs):
     for path in graphs:
         graph, fabric = of_file(path)
         direct = FairLinks(protocol=PACKET).seconds(graph.arrays(), network_arrays(fabric.network))
-        (found,) = replays(graph, fabric, [3], links=FairLinks())
+        (found,) = replays(graph, fabric, [3], links=FairLinks(protocol=PACKET))
         assert found.seconds == pytest.approx(direct, rel=1e-9)
 
 

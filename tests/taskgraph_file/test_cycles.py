@@ -44,7 +44,7 @@ def large(graph):
 @settings(deadline=None, max_examples=80)
 def test_parts_along_routes_take_as_long_as_the_whole_over_cycles(graph, seed, protocol):
     graph, network = large(graph), with_random_cycles(seed)
-    parts, origin = along_cycles(graph, network)
+    parts, origin = along_cycles(graph, network, protocol.ring_packets)
     parts.check()
     links = FairLinks(protocol=protocol)
     over_cycles = links.timeline(graph.arrays(), network_arrays(network))

@@ -75,8 +75,10 @@ def bound_by_machines(tasks, network, routes, protocol, longest, work):  # type:
                 link = np.uint32(network.route[i])
                 bound = max(bound, _add(links, link, heads, task, size / network.bandwidth[link]))
         else:
-            first, last, rounds, size = _rings(tasks, protocol, work, task)
-            for c in range(first, last):
+            first, count = _rings(tasks, work, task)
+            for r in range(count):
+                c = first + r
+                rounds, size = _round(tasks, protocol, work, task, count, r)
                 for i in range(work.classes.begin[c], work.classes.end[c]):
                     link = work.classes.link[i]
                     seconds = rounds * size / network.bandwidth[link]
@@ -105,12 +107,14 @@ def _alone(tasks, network, routes, protocol, work, task):  # type: ignore[no-unt
             size = whole_packets(tasks.bytes[task], protocol) + (hops - 1) * protocol.packet_bytes
             seconds += size / narrowest + protocol.round_trips * (hops * network.latency + extra)
         return seconds
-    first, last, rounds, size = _rings(tasks, protocol, work, task)
+    first, count = _rings(tasks, work, task)
     slowest = 0.0
     both = 0.0
-    for c in range(first, last):
+    for r in range(count):
+        c = first + r
         if classes.begin[c] == classes.end[c]:
             continue
+        rounds, size = _round(tasks, protocol, work, task, count, r)
         narrowest = np.inf
         for i in range(classes.begin[c], classes.end[c]):
             narrowest = min(narrowest, network.bandwidth[classes.link[i]])
@@ -122,14 +126,22 @@ def _alone(tasks, network, routes, protocol, work, task):  # type: ignore[no-unt
 
 
 @inlined
-def _rings(tasks, protocol, work, task):  # type: ignore[no-untyped-def]
-    """Classes of an all-reduce, from the first to before the last, their rounds, and bytes on every edge in one."""
+def _rings(tasks, work, task):  # type: ignore[no-untyped-def]
+    """The first class of an all-reduce, and how many it has."""
     group = work.rings.group_class[tasks.place[task]]
+    if tasks.group_ptr[group + 1] - tasks.group_ptr[group] == 1:
+        return np.int64(0), np.int64(0)
+    return work.rings.first[group], work.rings.n_class[group]
+
+
+@called
+def _round(tasks, protocol, work, task, count, r):  # type: ignore[no-untyped-def]
+    """Rounds of ring ``r`` of the ``count`` of an all-reduce, and bytes on every edge in one."""
+    group = tasks.place[task]
     n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
-    count = work.rings.n_class[group] if n > 1 else 0
-    first = work.rings.first[group] if n > 1 else 0
-    rounds, size = ring_rounds(n, tasks.bytes[task], max(count, 1), work.rings.apart[0], protocol)
-    return first, first + count, rounds, whole_packets(size, protocol)
+    turn = work.rings.turn[group]
+    rounds, size = ring_rounds(n, tasks.bytes[task], count, r, turn, work.rings.apart[0], protocol)
+    return rounds, whole_packets(size, protocol)
 
 
 @inlined

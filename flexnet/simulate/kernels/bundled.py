@@ -205,12 +205,14 @@ def _start_rings(tasks, network, protocol, work, task, now):  # type: ignore[no-
     item = RING_ENDS * tasks.kind.shape[0] + task
     if n_ring == 0:
         push(work.heap, now, item)
-    rounds, size = ring_rounds(n, tasks.bytes[task], max(n_ring, 1), work.rings.apart[0], protocol)
-    size = whole_packets(size, protocol)
-    first = work.rings.first[group] + length_of(size, protocol) * n_ring
+    turn, apart = work.rings.turn[tasks.place[task]], work.rings.apart[0]
     next_end = np.inf
-    for c in range(first, first + n_ring):
-        next_end = min(next_end, _start(network, protocol, work, c, size * rounds, rounds, item, now))
+    for r in range(n_ring):
+        rounds, size = ring_rounds(n, tasks.bytes[task], n_ring, r, turn, apart, protocol)
+        if rounds > 0:
+            size = whole_packets(size, protocol)
+            c = work.rings.first[group] + length_of(size, protocol) * n_ring + r
+            next_end = min(next_end, _start(network, protocol, work, c, size * rounds, rounds, item, now))
     return next_end
 
 

@@ -112,9 +112,11 @@ def least_seconds(tasks, network, protocol, work):  # type: ignore[no-untyped-de
             if n > 1:
                 count = rings.n_class[rings.group_class[group]]
                 first = rings.first[rings.group_class[group]]
-                rounds, share = ring_rounds(n, tasks.bytes[t], count, rings.apart[0], protocol)
-                for i in range(coflows.begin[first], coflows.end[first + count - 1]):
-                    load[np.uint32(coflows.link[i])] += share * rounds
+                turn, apart = rings.turn[group], rings.apart[0]
+                for r in range(count):
+                    rounds, share = ring_rounds(n, tasks.bytes[t], count, r, turn, apart, protocol)
+                    for i in range(coflows.begin[first + r], coflows.end[first + r]):
+                        load[np.uint32(coflows.link[i])] += share * rounds
     bound = 0.0
     for server in range(network.n_server):
         bound = max(bound, compute[server])

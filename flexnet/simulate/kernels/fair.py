@@ -239,31 +239,31 @@ def _start_flows(  # type: ignore[no-untyped-def]
     """Start a transfer, or the rings of an all-reduce; return whether any shares links, and the first end."""
     n_task = tasks.kind.shape[0]
     heap, classes, flows, links = work.heap, work.classes, work.flows, work.links
-    if tasks.kind[task] == NOMINAL_COMM:
-        n_new = 1
-        rounds = 1
-        size = whole_packets(tasks.bytes[task], protocol)
-        first = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), YOUNG)
-        item = TASK_ENDS * n_task + task
-    else:
+    is_transfer = tasks.kind[task] == NOMINAL_COMM
+    item = (TASK_ENDS if is_transfer else RING_ENDS) * n_task + task
+    n_class = 1
+    if not is_transfer:
         group = work.rings.group_class[tasks.place[task]]
         n = tasks.group_ptr[group + 1] - tasks.group_ptr[group]
-        n_new = 0
-        if n > 1:
-            n_new = 1 if protocol.by_server else work.rings.n_class[group]
-        rounds, size = ring_rounds(n, tasks.bytes[task], max(n_new, 1), work.rings.apart[0], protocol)
-        size = whole_packets(size, protocol)
-        first = np.uint32(work.rings.first[group] + length_of(size, protocol) * work.rings.n_class[group])
-        size *= rounds
-        item = RING_ENDS * n_task + task
-        if what == SERVER_ANSWERS:
-            first = np.uint32(first + 1)
-        elif protocol.by_server:
+        n_class = work.rings.n_class[group] if n > 1 else 0
+        if protocol.by_server and what != SERVER_ANSWERS:
             item = SERVER_ANSWERS * n_task + task
     started = False
     next_end = np.inf
-    for i in range(n_new):
-        c = np.uint32(first + i)
+    for r in range(min(n_class, 1) if protocol.by_server else n_class):
+        rounds = 1
+        if is_transfer:
+            size = whole_packets(tasks.bytes[task], protocol)
+            c = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), YOUNG)
+        else:
+            turn, apart = work.rings.turn[tasks.place[task]], work.rings.apart[0]
+            rounds, size = ring_rounds(n, tasks.bytes[task], n_class, r, turn, apart, protocol)
+            if rounds == 0:
+                continue
+            size = whole_packets(size, protocol)
+            phase = 1 if what == SERVER_ANSWERS else r
+            c = np.uint32(work.rings.first[group] + length_of(size, protocol) * n_class + phase)
+            size *= rounds
         if classes.begin[c] == classes.end[c]:  # all within one server: there at once
             push(heap, now, item)
             continue

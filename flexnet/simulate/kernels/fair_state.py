@@ -58,16 +58,19 @@ class Rings(NamedTuple):
     Parameters
     ----------
     group_class : int64 (n_allreduce,)
-        The first all-reduce with the same members and paths; the other arrays are filled at its place.
+        The first all-reduce with the same members and paths; ``first`` and ``n_class`` are filled at its place.
     first, n_class : int64 (n_allreduce,)
     apart : bool (1,)
         Whether every ring counts as an all-reduce of its own (`flexnet.simulate.kernels.rings.rings_apart`).
+    turn : int64 (n_allreduce,)
+        By how many rings those that carry more have moved on (`flexnet.plan.kernels.ring_parts`), of every one.
     """
 
     group_class: Ints
     first: Ints
     n_class: Ints
     apart: npt.NDArray[np.bool_]
+    turn: Ints
 
 
 @struct

@@ -32,10 +32,11 @@ def load_links(tasks, network, routes, protocol, work):  # type: ignore[no-untyp
             if n > 1:
                 count = rings.n_class[rings.group_class[c]]
                 first = rings.first[rings.group_class[c]]
-                rounds, share = ring_rounds(n, bytes_[t], count, rings.apart[0], protocol)
-                share *= rounds
-                for i in range(classes.begin[first], classes.end[first + count - 1]):
-                    load[classes.link[i]] += share
+                for r in range(count):
+                    rounds, share = ring_rounds(n, bytes_[t], count, r, rings.turn[c], rings.apart[0], protocol)
+                    share *= rounds
+                    for i in range(classes.begin[first + r], classes.end[first + r]):
+                        load[classes.link[i]] += share
     bound = 0.0
     for server in range(network.n_server):
         bound = max(bound, compute[server])

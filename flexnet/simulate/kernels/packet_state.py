@@ -208,6 +208,8 @@ class Reduces(NamedTuple):
         Rings of every all-reduce that have rounds left.
     apart : bool (1,)
         Whether every ring counts as an all-reduce of its own (`flexnet.simulate.kernels.rings.rings_apart`).
+    turn : int64 (n_allreduce,)
+        By how many rings those that carry more have moved on (`flexnet.plan.kernels.ring_parts`).
     """
 
     first: Ints
@@ -215,6 +217,7 @@ class Reduces(NamedTuple):
     open: Ints
     rings_open: Ints
     apart: npt.NDArray[np.bool_]
+    turn: Ints
 
 
 @struct

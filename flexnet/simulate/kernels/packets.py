@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import called, inlined, kernel
+from flexnet.plan.kernels.ring_parts import ring_part
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.kernels.dctcp import acknowledged, enqueue_packet, go_back
 from flexnet.simulate.kernels.lockstep import begin_connection, end_of_connection, new_connection
@@ -209,10 +210,13 @@ def _start_flows(tasks, network, routes, protocol, transport, work, task, now): 
     n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
     count = max(ring_count(tasks, network, protocol, c), 1)
     reduces.rings_open[task] = count
-    rounds = 2 if protocol.by_server else ring_rounds(n, tasks.bytes[task], count, reduces.apart[0], protocol)[0]
     for r in range(count):
+        rounds = 2
+        if not protocol.by_server:
+            turn, apart = reduces.turn[c], reduces.apart[0]
+            rounds, _ = ring_rounds(n, tasks.bytes[task], count, r, turn, apart, protocol)
         reduces.round[reduces.first[task] + r] = rounds
-        if not _open_round(tasks, network, routes, protocol, transport, work, task, r, now):
+        if rounds == 0 or not _open_round(tasks, network, routes, protocol, transport, work, task, r, now):
             reduces.rings_open[task] -= 1
     if reduces.rings_open[task] > 0:
         return 0
@@ -232,7 +236,9 @@ def _open_round(tasks, network, routes, protocol, transport, work, task, r, now)
     if not protocol.by_server:
         n_ring = max(own, 1)
         if reduces.apart[0]:
-            size, n_ring = size // n_ring, 1
+            place = (r - reduces.turn[c]) % n_ring
+            size = ring_part(n, size, n_ring, place, protocol.packet_bytes, protocol.small_packet_bytes)
+            n_ring = 1
         if size < protocol.small_packet_bytes * n:
             size = 2 * (n - 1) * size // n
         size = size // n // n_ring

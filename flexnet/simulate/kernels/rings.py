@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import called, inlined, kernel
+from flexnet.plan.kernels.ring_parts import ring_part, turns_on
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.simulate.kernels.windows import LENGTHS, share_of
 
@@ -13,6 +14,7 @@ __all__ = [
     "ring_count",
     "ring_rounds",
     "ring_sizes",
+    "ring_turns",
     "rings_apart",
     "whole_packets",
 ]
@@ -209,7 +211,10 @@ def _lay_out_edges(tasks, network, routes, protocol, c, r, own, s, link, at):  #
 
 @called
 def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ignore[no-untyped-def]
-    """Make classes of every ring of every distinct group, one for each length of rounds, with their links."""
+    """Make classes of every ring of every distinct group, one for each length of rounds, with their links.
+
+    And let rings that carry more than others take turns (`flexnet.plan.kernels.ring_parts`).
+    """
     group_ptr = tasks.group_ptr
     rings.apart[0] = rings_apart(tasks, network, protocol)
     c = 0
@@ -235,16 +240,29 @@ def lay_out_rings(tasks, network, routes, protocol, rings, classes):  # type: ig
                 classes.weight[c] = share_of(length, longest) if protocol.by_window else 1.0
                 c += 1
     classes.n[0] = c
+    turn = np.int64(0)
+    for t in range(tasks.kind.shape[0] if rings.apart[0] else 0):
+        if tasks.kind[t] == ALLREDUCE:
+            g = tasks.place[t]
+            n = group_ptr[g + 1] - group_ptr[g]
+            if n > 1:
+                rings.turn[g] = turn
+                n_ring = rings.n_class[rings.group_class[g]]
+                turn += turns_on(n, tasks.bytes[t], n_ring, protocol.packet_bytes, protocol.small_packet_bytes)
 
 
 @kernel
 def rings_apart(tasks, network, protocol):  # type: ignore[no-untyped-def]
-    """Whether some all-reduce runs over cycles of the network.
+    """Whether some all-reduce runs over cycles of the network, or over regular rings of fewer than all servers.
 
-    A file then tells every ring of every all-reduce as one of its own (`flexnet.taskgraph_file.cycles`).
+    A file then tells every ring of every all-reduce as one of its own (`flexnet.taskgraph_file.cycles`), so that those
+    of fewer servers begin where they are meant to (`flexnet.simulate.protocol.Protocol.rings_by_index`).
     """
     for c in range(tasks.group_ptr.shape[0] - 1):
-        if tasks.group_ptr[c + 1] - tasks.group_ptr[c] > 1 and _own_cycles(tasks, network, protocol, c) >= 0:
+        n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+        if n > 1 and _own_cycles(tasks, network, protocol, c) >= 0:
+            return True
+        if 1 < n < network.n_server and not protocol.rings_by_index and _own_rings(tasks, network, protocol, c) > 0:
             return True
     return False
 
@@ -258,32 +276,58 @@ def whole_packets(size, protocol):  # type: ignore[no-untyped-def]
 
 
 @called
-def ring_rounds(n, size, n_ring, apart, protocol):  # type: ignore[no-untyped-def]
-    """Rounds of an all-reduce of ``size`` bytes over ``n_ring`` rings of n servers, and bytes an edge carries in one.
+def ring_rounds(n, size, n_ring, ring, turn, apart, protocol):  # type: ignore[no-untyped-def]
+    """Rounds of a ring of an all-reduce of ``size`` bytes over n servers, and bytes an edge carries in one.
 
-    2(n-1) rounds of size/n, shared among the rings.  Up to 2(n-1) ``small_packet_bytes``, of a ring if they are
-    ``apart`` (`rings_apart`), there is one round only, as in FlexNetPacket: below n ``small_packet_bytes``, 2(n-1)/n
-    times as much goes around in it.  A phase of a parameter server is one round of everything.
+    2(n-1) rounds of size/n, shared among ``n_ring`` rings: equally, or as packets if they are ``apart``
+    (`rings_apart`), where those that carry more have moved on by ``turn``; no rounds of a ring that carries nothing.
+    Up to 2(n-1) ``small_packet_bytes``, of a ring if they are ``apart``, there is one round only, as in FlexNetPacket:
+    below n ``small_packet_bytes``, 2(n-1)/n times as much goes around in it.  A phase of a parameter server is one
+    round of everything.
     """
     if protocol.by_server:
         return 1, 1.0 * size
-    told = size / n_ring if apart else 1.0 * size
-    own = size / n_ring / n
+    told = 1.0 * size
+    own = told / n_ring / n
+    if apart and n_ring > 1:
+        place = (ring - turn) % n_ring
+        told = 1.0 * ring_part(n, size, n_ring, place, protocol.packet_bytes, protocol.small_packet_bytes)
+        own = told / n
+        if told < 0.0:
+            return 0, 0.0
     if told <= 2 * (n - 1) * protocol.small_packet_bytes:
         return 1, 2.0 * (n - 1) / n * own if told < protocol.small_packet_bytes * n else own
     return 2 * (n - 1), own
 
 
 @kernel
-def edge_bytes(tasks, network, protocol, carried):  # type: ignore[no-untyped-def]
-    """Bytes all-reduces put on an edge, of all rings and in all rounds: ``carried`` (n_task,), 0 of other tasks."""
-    apart = rings_apart(tasks, network, protocol)
-    for t in range(tasks.kind.shape[0]):
-        carried[t] = 0.0
+def ring_turns(tasks, network, protocol, turns):  # type: ignore[no-untyped-def]
+    """By how many rings those that carry more have moved on, of every all-reduce: ``turns`` (n_allreduce,)."""
+    turn = np.int64(0)
+    turns[:] = 0
+    for t in range(tasks.kind.shape[0] if rings_apart(tasks, network, protocol) else 0):
         if tasks.kind[t] == ALLREDUCE:
             c = tasks.place[t]
+            n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
+            if n > 1:
+                turns[c] = turn
+                n_ring = max(ring_count(tasks, network, protocol, c), 1)
+                turn += turns_on(n, tasks.bytes[t], n_ring, protocol.packet_bytes, protocol.small_packet_bytes)
+
+
+@kernel
+def edge_bytes(tasks, network, protocol, turns, carried):  # type: ignore[no-untyped-def]
+    """Bytes all-reduces put on an edge, in all rounds: ``carried`` (n_allreduce, most rings of one) receives them.
+
+    ``turns`` are those of `ring_turns`.  Rings that are not there have 0.
+    """
+    apart = rings_apart(tasks, network, protocol)
+    carried[:] = 0.0
+    for t in range(tasks.kind.shape[0]):
+        if tasks.kind[t] == ALLREDUCE:
+            c = tasks.place[t]
+            n = tasks.group_ptr[c + 1] - tasks.group_ptr[c]
             n_ring = max(ring_count(tasks, network, protocol, c), 1)
-            n_round, own = ring_rounds(
-                tasks.group_ptr[c + 1] - tasks.group_ptr[c], tasks.bytes[t], n_ring, apart, protocol
-            )
-            carried[t] = n_round * own * n_ring
+            for r in range(n_ring):
+                rounds, own = ring_rounds(n, tasks.bytes[t], n_ring, r, turns[c], apart, protocol)
+                carried[c, r] = rounds * own
