@@ -26,7 +26,7 @@ from flexnet.simulate.fabric import Fabric, unrouted
 from flexnet.simulate.protocol import PACKET
 from flexnet.simulate.replay import replay, replays
 from flexnet.simulate.replay_report import Replay
-from flexnet.simulate.short_cuts import all_rounds, short_cuts
+from flexnet.simulate.short_cuts import all_rounds, any_in_one_round
 from flexnet.units import s_to_ms
 
 __all__ = ["Measured", "measure"]
@@ -147,7 +147,7 @@ def measure(
         graph = found.plan.task_graph()
         once = replay(graph, network)
         written = as_written(problem, graph, network, PACKET)
-        longer = all_rounds(*written) if short_cuts(written[0]) else 1.0
+        longer = all_rounds(*written) if any_in_one_round(written[0]) else 1.0
         hops = _routed_hops(network)
         return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
     cluster = problem.cluster
@@ -156,7 +156,7 @@ def measure(
     begin = _median(found.start.task_graph(), fabric, settings.seed)
     graph = found.plan.task_graph()
     best = _median(graph, fabric, settings.seed)
-    longer = all_rounds(graph, fabric) if short_cuts(graph) else 1.0
+    longer = all_rounds(graph, fabric) if any_in_one_round(graph) else 1.0
     return Measured(
         found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, _shortest_hops(topology), longer
     )

@@ -22,7 +22,7 @@ def network_document(network: Network) -> dict[str, Any]:
         "links": topology.link_counts,
         **({} if topology.speeds is None else {"speeds": _speeds_document(topology, topology.speeds)}),
         "rings": [[g, [list(ring) for ring in rings]] for g, rings in topology.rings.items()],
-        **({} if not topology.cycles else {"cycles": topology.cycles}),
+        "cycles": topology.cycles,
         "link_bandwidth": network.link_bandwidth,
         "latency": network.latency,
         "route_ptr": network.route_ptr,
@@ -56,7 +56,7 @@ def read_network(document: Mapping[str, Any]) -> Network:
         links[a, b] = links[b, a] = count
     rings = {g: tuple(tuple(ring) for ring in rings) for g, rings in document["rings"]}
     speeds = _speeds(document, n_node) if "speeds" in document else None
-    cycles = tuple(tuple(map(_server, cycle)) for cycle in document.get("cycles", ()))
+    cycles = tuple(tuple(map(_server, cycle)) for cycle in document["cycles"])
     topology = Topology(document["name"], document["n_server"], document["n_switch"], links, rings, speeds, cycles)
     topology.check(None)
     routes = (np.array(document["route_ptr"], np.int32), np.array(document["route"], np.int32))

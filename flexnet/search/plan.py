@@ -21,7 +21,6 @@ from flexnet.plan.strategy import Config, Configs, Strategy, configs_of, make_st
 from flexnet.plan.strategy_file import config_document, strategy_json, strategy_text
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
-from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.plan.traffic import traffic_bytes
 from flexnet.search.config_text import waiting_text
 from flexnet.search.written import as_written, file_arguments, file_network, written_timeline
@@ -29,7 +28,7 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
-from flexnet.simulate.short_cuts import all_rounds, short_cuts
+from flexnet.simulate.short_cuts import all_rounds, any_in_one_round, short_cuts
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -134,13 +133,8 @@ class Plan:
 
     def all_rounds_seconds(self) -> float:
         """About what it takes with all rounds of small all-reduces, of which FlexNetPacket runs one."""
-        graph = self.task_graph()
-        reduces, n_ring = graph.kind == ALLREDUCE, max(self.problem.cluster.degree, 1)
-        others = np.diff(graph.group_ptr)[graph.place[reduces]] - 1
-        small = graph.bytes[reduces] <= 2 * others * PACKET.small_packet_bytes * n_ring
-        if not small.any():
-            return self.seconds
-        return self.seconds * all_rounds(*as_written(self.problem, graph, self.network, self.protocol), fair=True)
+        written = as_written(self.problem, self.task_graph(), self.network, self.protocol)
+        return self.seconds * all_rounds(*written, fair=True) if any_in_one_round(written[0]) else self.seconds
 
     def write_taskgraph(self, path: str | Path) -> tuple[str, ...]:
         """Write the task graph with its network for the packet simulator and ``flexnet simulate``.

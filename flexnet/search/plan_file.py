@@ -143,7 +143,7 @@ def _plan_file(held: Mapping[str, npt.NDArray[Any]]) -> PlanFile:
     n = meta["n_server"]
     graph = TaskGraph(n, **{name: held[name] for name in _GRAPH})
     _check(graph, held["start"], held["end"])
-    network = read_network({**meta["network"], "route_ptr": held["route_ptr"], "route": held["route"]})
+    network = read_network({"cycles": (), **meta["network"], "route_ptr": held["route_ptr"], "route": held["route"]})
     if network.topology.n_server != n or held["memory"].shape != (n,):
         raise ValueError(f"tasks are of {n} servers, the network or the memory of others")
     operators = tuple(

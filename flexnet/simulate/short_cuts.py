@@ -13,7 +13,7 @@ from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay import replay
 from flexnet.simulate.replay_report import Replay
 
-__all__ = ["all_rounds", "cut_short", "short_cuts"]
+__all__ = ["all_rounds", "any_in_one_round", "cut_short", "short_cuts"]
 
 MANY_TRANSFERS = 100_000
 WINDOW = 1 / 200  # of what the busiest server computes, for which rates stay where transfers are so many
@@ -31,6 +31,13 @@ def cut_short(n: npt.NDArray[np.integer], size: npt.NDArray[np.number], protocol
     small = protocol.small_packet_bytes
     found: npt.NDArray[np.bool_] = (n > 1) & (size >= small * n) & (size <= 2 * (n - 1) * small)
     return found
+
+
+def any_in_one_round(graph: TaskGraph) -> bool:
+    """Whether FlexNetPacket runs one round of some all-reduce, be it that it carries as much as it should in that."""
+    reduces = graph.kind == ALLREDUCE
+    others = np.diff(graph.group_ptr)[graph.place[reduces]] - 1
+    return bool((graph.bytes[reduces] <= 2 * others * PACKET.small_packet_bytes).any())
 
 
 def short_cuts(graph: TaskGraph) -> list[str]:
