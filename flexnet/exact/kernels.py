@@ -46,12 +46,17 @@ def pair_bytes(  # type: ignore[no-untyped-def]
             reader_sums = _product(consumer, b, consumer_rank)
             reader_step = max(n_server // readers, 1) if strided else 1
             repeats = readers  # parts of the consumer that read the same
+            most_read, most_sent = 1.0 * sums, 1.0
             for k in range(rank):
-                _measure(edge, producer, a, consumer, b, k, wanted, sent)
+                of_reader, of_sender = _measure(edge, producer, a, consumer, b, k, wanted, sent)
+                most_read *= of_reader
+                most_sent *= of_sender
                 if edge[k, 1] >= 0:
                     repeats //= consumer[b, edge[k, 1]]
             busiest = 0.0
             for j in range(readers):
+                if busiest >= most_read:
+                    break
                 reads, here = 1.0, 0.0
                 for k in range(rank):
                     reads *= wanted[k, _coordinate(consumer, b, j, edge[k, 1])]
@@ -62,6 +67,8 @@ def pair_bytes(  # type: ignore[no-untyped-def]
                     here = _shared(edge, producer, a, _part(at // step, senders, sums), consumer, b, j)
                 busiest = max(busiest, reads * sums - here)
             for i in range(senders):
+                if busiest >= repeats * most_sent:
+                    break
                 sends, here = float(repeats), 0.0
                 for k in range(rank):
                     sends *= sent[k, _coordinate(producer, a, i, k)]
@@ -77,14 +84,17 @@ def pair_bytes(  # type: ignore[no-untyped-def]
 @inlined
 def _measure(edge, producer, a, consumer, b, k, wanted, sent):  # type: ignore[no-untyped-def]
     """Of dimension ``k`` what every part of the consumer reads, and what every part of the producer sends to all parts
-    of the consumer that differ in this dimension.
+    of the consumer that differ in this dimension; returns the most of both.
     """
     extent, degree = edge[k, 0], producer[a, k]
     step = extent // degree
     sent[k, :degree] = 0.0
+    most_wanted = 0.0
+    most_sent = 0.0
     for coordinate in range(consumer[b, edge[k, 1]] if edge[k, 1] >= 0 else 1):
         low, high = _reads(edge, consumer, b, k, coordinate)
         wanted[k, coordinate] = max(high - low, 0)
+        most_wanted = max(most_wanted, wanted[k, coordinate])
         if high <= low:
             continue
         first = min(low // step, degree - 1) if step > 0 else degree - 1
@@ -92,6 +102,8 @@ def _measure(edge, producer, a, consumer, b, k, wanted, sent):  # type: ignore[n
         for at in range(first, last + 1):
             begin, end = _holds(extent, degree, at)
             sent[k, at] += max(min(high, end) - max(low, begin), 0)
+            most_sent = max(most_sent, sent[k, at])
+    return most_wanted, most_sent
 
 
 @inlined
