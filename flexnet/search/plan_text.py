@@ -1,12 +1,10 @@
 """Network, memory and times of a plan in words, as the summary of a search has them."""
 
-from collections import Counter
-
 import numpy as np
 
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
-from flexnet.network.topology import Topology
+from flexnet.network.topology import Topology, by_members
 from flexnet.search.opening import arithmetic_text, has_degree
 from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
@@ -47,14 +45,14 @@ def topology_text(plan: Plan, settings: Settings) -> str:
     if has_degree(settings):
         unused = topology.n_server * plan.problem.cluster.degree - 2 * topology.n_link
         text += f", {counted(unused, 'interface')} unused" if unused else ""
-    n_cycle = Counter(tuple(sorted(cycle)) for cycle in plan.cycles)
-    by_size: dict[int, set[int]] = {}
-    for group, count in n_cycle.items():
-        by_size.setdefault(len(group), set()).add(count)
+    by_size: dict[int, list[list[tuple[int, ...]]]] = {}
+    for group, cycles in by_members(plan.cycles).items():
+        by_size.setdefault(len(group), []).append(cycles)
     members = np.diff(plan.task_graph().group_ptr)
     sizes = [int(size) for size in np.unique(members) if size > 1]
     rings = [
-        f"{_cycle_text(by_size[size]) if size in by_size else _ring_text(topology, size)} for groups of {size}"
+        f"{_cycle_text(by_size[size], topology.n_server) if size in by_size else _ring_text(topology, size)} "
+        f"for groups of {size}"
         for size in sizes
         if size in by_size or size in topology.rings
     ]
@@ -66,7 +64,16 @@ def _ring_text(topology: Topology, size: int) -> str:
     return "jumps " + " ".join("+".join(map(str, ring)) for ring in topology.rings[size])
 
 
-def _cycle_text(counts: set[int]) -> str:
-    """How many one-way rings groups of a size have."""
-    least, most = min(counts), max(counts)
+def _cycle_text(groups: list[list[tuple[int, ...]]], n_server: int) -> str:
+    """How many one-way rings groups of a size have, each with the cycles of its own; the jumps if those are alike."""
+    jumps = {tuple(_jump(cycle, n_server) for cycle in cycles) for cycles in groups}
+    if len(jumps) == 1 and None not in (same := jumps.pop()):
+        return "jumps " + " ".join(map(str, same))
+    least, most = min(map(len, groups)), max(map(len, groups))
     return f"{counted(most, 'ring')}" if least == most else f"{least} to {most} rings"
+
+
+def _jump(cycle: tuple[int, ...], n_server: int) -> int | None:
+    """How many servers further on the next one is, from all of them."""
+    jumps = {(ahead - here) % n_server for here, ahead in zip(cycle, (*cycle[1:], cycle[0]), strict=True)}
+    return jumps.pop() if len(jumps) == 1 else None
