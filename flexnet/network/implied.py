@@ -71,8 +71,8 @@ def with_pairs(
         missing = np.flatnonzero(asked)
     ptr = np.searchsorted(link_from, np.arange(n_server + 1)).astype(np.int32)
     linked = link_from.astype(np.int64) * n_server + link_to
-    link = np.minimum(np.searchsorted(linked, missing), len(linked) - 1)
-    if (linked[link] == missing).all():  # as the edges of cycles are
+    link = np.minimum(np.searchsorted(linked, missing[: len(linked)]), len(linked) - 1)
+    if len(link) == len(missing) and (linked[link] == missing).all():  # as the edges of cycles are
         found = np.arange(len(link)), np.ones(len(link), np.int64), link.astype(np.int32)
     elif _is_circulant(n_server, link_from, link_to):
         path_ptr, path = kernels.of_differences(ptr, link_to)

@@ -91,7 +91,7 @@ def _orders(network: Network, groups: set[tuple[int, ...]]) -> dict[tuple[int, .
     return found
 
 
-def put_together(graph: TaskGraph, packets: RingPackets = FLEXNETPACKET) -> TaskGraph:
+def put_together(graph: TaskGraph) -> TaskGraph:
     """All-reduces that `along_cycles` divided, whole again and over ascending members: for another network.
 
     Parts of one all-reduce follow each other, wait for the same tasks, join the same servers, have equal times and, but
@@ -102,8 +102,6 @@ def put_together(graph: TaskGraph, packets: RingPackets = FLEXNETPACKET) -> Task
     ----------
     graph : TaskGraph
         Of a file.
-    packets : RingPackets
-        By which all-reduces were divided.
 
     Returns
     -------
@@ -124,7 +122,7 @@ def put_together(graph: TaskGraph, packets: RingPackets = FLEXNETPACKET) -> Task
             end < len(reduces)
             and members[end] == members[begin]
             and orders[end] not in orders[begin:end]
-            and _alike(graph, waits, reduces[begin], reduces[end], packets.packet_bytes)
+            and _alike(graph, waits, reduces[begin], reduces[end])
         ):
             end += 1
         parts = reduces[begin:end]
@@ -163,11 +161,11 @@ def _predecessors(graph: TaskGraph) -> dict[int, tuple[int, ...]]:
     return {task: tuple(before) for task, before in found.items()}
 
 
-def _alike(graph: TaskGraph, waits: dict[int, tuple[int, ...]], first: int, other: int, packet_bytes: float) -> bool:
+def _alike(graph: TaskGraph, waits: dict[int, tuple[int, ...]], first: int, other: int) -> bool:
     """Whether an all-reduce can be a part of the one whose first part is ``first``."""
-    a_round = packet_bytes * len(graph.members(first))
+    a_round = FLEXNETPACKET.packet_bytes * len(graph.members(first))
     return bool(
         graph.seconds[first] == graph.seconds[other]
-        and abs(graph.bytes[first] - graph.bytes[other]) <= max(2.0 * a_round, 1.0)
+        and abs(graph.bytes[first] - graph.bytes[other]) <= 2.0 * a_round
         and waits[first] == waits[other]
     )

@@ -54,9 +54,8 @@ def test_twins_cost_the_same(model, preset):
     for graph in (zoo, imported):
         table = roofline_table(graph, "h100", n_server=N_SERVER)
         problem = make_problem(graph, table, Cluster(N_SERVER), CORRECTED)
-        found.append(find_plan(problem, Settings("topoopt", budget=40, seed=0)))
+        # On shared links: packets of many all-reduces take 0.2 % more or not by 0.1 % of compute.
+        found.append(find_plan(problem, Settings("topoopt", budget=40, seed=0, protocol="roce")))
     ours, theirs = found
-    assert theirs.start_searched_seconds == pytest.approx(ours.start_searched_seconds, rel=2e-3)
-    # Packets of many all-reduces fall one way or another: with 0.1 % more compute a replay may take 0.2 % more.
-    assert theirs.start_seconds == pytest.approx(ours.start_seconds, rel=1e-2)
+    assert theirs.start_seconds == pytest.approx(ours.start_seconds, rel=2e-3)
     assert theirs.seconds == pytest.approx(ours.seconds, rel=1e-2)
