@@ -35,6 +35,7 @@ class ProblemArrays(NamedTuple):
     ``edge_before``: the last edge before that carries the same tensor, -1 if none does or transfers are not shared.
     Turns (`flexnet.plan.turns`): ``in_turn``, whether transfers of ``turn_bytes`` or more take any; ``needed``
     (n_op, n_op): whether the operator of a row needs that of a column.
+    Buckets: ``bucket_bytes``, up to which an all-reduce carries the gradients of several weights; 0 for one of each.
     """
 
     n_server: int
@@ -68,6 +69,7 @@ class ProblemArrays(NamedTuple):
     in_turn: bool
     turn_bytes: float
     needed: npt.NDArray[np.bool_]
+    bucket_bytes: int
 
 
 @struct

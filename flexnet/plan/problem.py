@@ -53,6 +53,31 @@ class Problem:
         semantics = replace(self.semantics, transfers_in_turn=False)
         return replace(self, semantics=semantics, arrays=self.arrays._replace(in_turn=False))
 
+    @property
+    def bucket_bytes(self) -> int:
+        """Bytes up to which an all-reduce carries the gradients of several weights; 0: each has one of its own."""
+        return self.arrays.bucket_bytes
+
+    def with_buckets(self, bucket_bytes: float) -> "Problem":
+        """The same problem, but gradients that the same servers reduce are put together in buckets.
+
+        All-reduces of later operators come first, as gradients do, and a bucket takes the next one as long as it has
+        room: as PyTorch's DistributedDataParallel does with 25 MiB (S. Li et al., VLDB 2020, section 3.2.3).
+
+        Parameters
+        ----------
+        bucket_bytes : float
+            Bytes of a bucket; a weight that has more has one of its own.  0: every weight has.
+
+        Raises
+        ------
+        FlexNetError
+            If that is negative or no number.
+        """
+        if not 0 <= bucket_bytes < float("inf"):
+            raise FlexNetError(f"a bucket has {bucket_bytes} bytes; it must be a finite number, 0 or more")
+        return replace(self, arrays=self.arrays._replace(bucket_bytes=int(bucket_bytes)))
+
     def classes(self) -> tuple[tuple[str, bool], ...]:
         """Of every operator what is the same for all that have its shape and its candidates."""
         read = self.graph.read_operators()
@@ -183,6 +208,7 @@ def make_problem(
         in_turn=semantics.transfers_in_turn and cluster.n_server <= MOST_SERVERS,
         turn_bytes=least_bytes(cluster),
         needed=needs(len(graph.operators), [(_producer(op, i), op.index) for op, i in edges]),
+        bucket_bytes=0,
     )
     return Problem(graph, table, cluster, semantics, candidates, arrays)
 

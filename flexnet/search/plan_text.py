@@ -5,12 +5,14 @@ import numpy as np
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.network.topology import Topology, by_members
+from flexnet.plan.task_graph_builder import Builder
+from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search.opening import arithmetic_text, has_degree
 from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.units import bytes_text
 
-__all__ = ["memory_text", "times_text", "topology_text"]
+__all__ = ["buckets_text", "memory_text", "times_text", "topology_text"]
 
 
 def times_text(plan: Plan) -> str:
@@ -34,6 +36,13 @@ def memory_text(plan: Plan, settings: Settings, gpu: str | None) -> str:
     if needed <= has:
         return text
     return f"{text}, which has {bytes_text(has)}: --gpu-memory {GPUS[gpu].memory_bytes / 1e9:g} refuses such plans"
+
+
+def buckets_text(plan: Plan) -> str:
+    """How many all-reduces are left where gradients are put together."""
+    alone = Builder(plan.problem.with_buckets(0)).arrays(plan.strategy)
+    n, n_alone = (int(np.count_nonzero(kind == ALLREDUCE)) for kind in (plan.task_graph().kind, alone.kind))
+    return f"gradients together in up to {bytes_text(plan.problem.bucket_bytes)}: {n} all-reduces in place of {n_alone}"
 
 
 def topology_text(plan: Plan, settings: Settings) -> str:

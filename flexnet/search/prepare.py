@@ -12,6 +12,8 @@ from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Configs, Strategy, make_strategy
 from flexnet.search.alternate import CoSearch
+from flexnet.search.buckets import are_open, set_best_buckets
+from flexnet.search.candidates import Candidate
 from flexnet.search.driver import reset_span
 from flexnet.search.moves.heavy import one_holds_most
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
@@ -179,6 +181,8 @@ class _Layout:
         assert network is not None
         network = pricer.routed(first, network)
         pricer.set_resolution(self._typical(first, network, () if first is self.first else fitting, rebuild))
+        if are_open(self.problem, self.settings):
+            set_best_buckets(pricer, Candidate(first, network, np.inf, None))
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
         search = Portfolio(mix, Trials(pricer, networks), first_slot(pricer.tasks(first), network))
@@ -232,7 +236,7 @@ class _Layout:
         if not self.replays_later and is_soon_exact(self.pricer, at):
             problem, timeline = self.pricer.fastest(at.strategy, at.network, at.directions)
         else:
-            problem, timeline = self.problem, self.pricer.rough(at.strategy, at.network, at.directions)
+            problem, timeline = self.pricer.problem, self.pricer.rough(at.strategy, at.network, at.directions)
         begin = Plan(problem, at.strategy, at.network, timeline, at.directions, self.pricer.protocol)
         later = self.replays_later
         return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family, later)
@@ -254,9 +258,15 @@ def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:
             f"network model fair is not for {semantics.name} semantics, whose links are first in, first out; use "
             "corrected semantics"
         )
+    if settings.bucket_bytes and not semantics.fair_links:
+        raise FlexNetError(
+            f"buckets are not for {semantics.name} semantics, which reduce weights one by one; use corrected semantics"
+        )
     limited = semantics.limit_memory and settings.gpu_memory is not None
     memory_limit = (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
     protocol = PROTOCOLS[settings.protocol]
+    if settings.bucket_bytes:
+        problem = problem.with_buckets(settings.bucket_bytes)
     return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol, remembers)
 
 

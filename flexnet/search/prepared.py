@@ -13,6 +13,7 @@ from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.search.alternate import CoSearch
+from flexnet.search.buckets import are_open, with_best_buckets
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
 from flexnet.search.driver import Outcome
 from flexnet.search.finalists import finalists_of, likely_fastest
@@ -192,8 +193,10 @@ class Prepared:
         if best is not first and not (outcome.interrupted or untold):
             best, timeline = self._settled(best, timeline)
         if best is not first:
-            at_once = self.problem.with_transfers_at_once()
+            at_once = pricer.problem.with_transfers_at_once()
             problem = at_once if as_searched else pricer.sent_as(best.strategy, best.network, timeline)
+            if not (outcome.interrupted or untold) and are_open(problem, self.settings):
+                best, timeline, problem = with_best_buckets(pricer, best, timeline, problem)
         plan = Plan(problem, best.strategy, best.network, timeline, best.directions, pricer.protocol)
         interrupted, draws = outcome.interrupted, tuple[float, ...]()
         bound = proven(False) if interrupted else None

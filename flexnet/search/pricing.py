@@ -107,6 +107,15 @@ class Pricer:
         """Whether prices of proposals are approximate, so that the best ones are to be priced again."""
         return self.problem.semantics.fair_links
 
+    def set_buckets(self, bucket_bytes: float) -> None:
+        """Put gradients together in buckets of so many bytes, from now on (`Problem.with_buckets`)."""
+        self.problem = self.problem.with_buckets(bucket_bytes)
+        self._builder = Builder(self.problem.with_transfers_at_once())
+        self._known.forget()
+        self._demands.clear()
+        self._sent.clear()
+        self._crowded = None
+
     def set_resolution(self, plans: Sequence[tuple[Strategy, Network]]) -> None:
         """Choose how finely fair sharing is solved in `price` for many transfers, from the times of typical plans.
 

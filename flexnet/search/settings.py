@@ -75,6 +75,10 @@ class Settings:
     reductions : {"ordered", "eager"}
         Whether a portfolio may let all-reduces wait for the backward pass of other operators, so that transfers have
         the links; or all start as soon as their gradients are there.
+    bucket_bytes : float or None
+        Bytes up to which one all-reduce carries the gradients of several weights, 0 for one of each weight.  None: what
+        is best, of some sizes, where a portfolio prices all rounds of all-reduces; FlexNetPacket cuts small ones short,
+        and each weight has one of its own.
     moves : Mapping[str, float] or None
         Shares of the moves in `flexnet.search.moves.MOVES` by name; None for moves of blocks, and by the original's
         method for what ``propagation`` says.
@@ -102,6 +106,7 @@ class Settings:
     jobs: int = 1
     protocol: str = "flexnetpacket"
     reductions: str = "ordered"
+    bucket_bytes: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.topology, str):
@@ -120,6 +125,13 @@ class Settings:
             raise FlexNetError(f"unknown protocol {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}")
         if self.reductions not in REDUCTIONS:
             raise FlexNetError(f"unknown reductions {self.reductions!r}; choose one of {', '.join(REDUCTIONS)}")
+        if self.bucket_bytes is not None and not 0 <= self.bucket_bytes < float("inf"):
+            raise FlexNetError(f"a bucket has {self.bucket_bytes} bytes; it must be a finite number, 0 or more")
+        if self.bucket_bytes and PROTOCOLS[self.protocol].small_packet_bytes > 0:
+            raise FlexNetError(
+                f"buckets are for protocols that run all rounds of all-reduces; {self.protocol} cuts small ones short, "
+                "which would be small no more"
+            )
         if self.budget is not None and self.budget < 0:
             raise FlexNetError(f"the search budget is {self.budget}; it must be 0 or more")
         if not 0 <= self.alpha < float("inf"):

@@ -240,6 +240,26 @@ def test_flags_without_effect_are_warned_about(capsys: pytest.CaptureFixture[str
     assert "--reductions has no effect with method mcmc" in capsys.readouterr().err
 
 
+def test_buckets_are_for_all_reduces_that_run_all_their_rounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search("--bucket-mb", "4") == 2
+    assert errors_of(capsys.readouterr().err) == [
+        "flexnet: error: --bucket-mb needs --protocol dctcp, fluid or roce; flexnetpacket cuts small all-reduces "
+        "short, which would be small no more"
+    ]
+    assert search("--bucket-mb", "4", "--semantics", "original") == 2
+    assert errors_of(capsys.readouterr().err) == [
+        "flexnet: error: --bucket-mb needs --semantics corrected; the original reduces weights one by one"
+    ]
+    for size, told in (("8", 8.0), ("0", 0.0)):
+        assert search("--protocol", "roce", "--bucket-mb", size, "-o", str(tmp_path / size)) == 0
+        assert run_json(tmp_path / size)["bucket_mb"] == told
+    resumed = tmp_path / "8"
+    assert main(["search", "--resume", str(resumed), "--budget", "12"]) == 0
+    assert run_json(resumed)["bucket_mb"] == 8.0
+
+
 def test_the_same_value_twice_is_no_contradiction(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SEARCH, "--nsimnode", "4", "--budget", "0", "--degree", "2", "--node-degree=2"]) == 0
     assert "degree 2" in capsys.readouterr().out

@@ -21,6 +21,7 @@ from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
 from flexnet.plan.cluster import HOP_LATENCY, Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings, method_of
+from flexnet.simulate.protocol import PROTOCOLS
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 if TYPE_CHECKING:
@@ -121,9 +122,11 @@ def search_request(asked: Asked) -> SearchRequest:
         check_parameters(values["topology"], given, {"--node-degree": "degree"})
     topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
     gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
-    settings = _settings(topology, values, gpu if PRESETS[values["semantics"]].limit_memory else None)
-    cluster = _cluster(topology, values)
     semantics = PRESETS[values["semantics"]]
+    if values["bucket_mb"]:
+        _check_buckets(values["protocol"], semantics)
+    settings = _settings(topology, values, gpu if semantics.limit_memory else None)
+    cluster = _cluster(topology, values)
     every_cut = _every_cut(values["cuts"], semantics)
     if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
@@ -169,6 +172,18 @@ def search_request(asked: Asked) -> SearchRequest:
             *_warnings(values, given, semantics),
         ),
     )
+
+
+def _check_buckets(protocol: str, semantics: Semantics) -> None:
+    """Refuse buckets where small all-reduces are cut short, or reduced one by one."""
+    if not semantics.fair_links:
+        raise FlexNetError("--bucket-mb needs --semantics corrected; the original reduces weights one by one")
+    if PROTOCOLS[protocol].small_packet_bytes > 0:
+        others = [name for name, of in PROTOCOLS.items() if not of.small_packet_bytes]
+        raise FlexNetError(
+            f"--bucket-mb needs --protocol {one_of(others)}; {protocol} cuts small all-reduces short, which would be "
+            "small no more"
+        )
 
 
 def _every_cut(cuts: str | None, semantics: Semantics) -> bool:
@@ -248,6 +263,7 @@ def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | Non
         network=values["network"],
         protocol=values["protocol"],
         reductions=values["reductions"],
+        bucket_bytes=None if values["bucket_mb"] is None else values["bucket_mb"] * 1e6,
     )
 
 

@@ -176,6 +176,13 @@ SEARCH_FLAGS = [
         "starts as soon as its gradients are there, as with --method mcmc",
     ),
     Flag(
+        ["bucket_mb", "--bucket-mb"],
+        type=Number(0.0, 1e6, "MB"),
+        metavar="MB",
+        help="one all-reduce for gradients of up to MB in place of one for each weight, 0 for none; not with protocol "
+        "flexnetpacket, which cuts small ones short (default: of 0 to 32 the best, none with --method mcmc)",
+    ),
+    Flag(
         ["segment_bytes", "--segment-bytes"],
         type=Segments(),
         default=0,

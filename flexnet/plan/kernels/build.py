@@ -3,12 +3,14 @@
 That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
 then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
 blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators;
-consumers on the same servers may share transfers, and those between two servers take turns.
+consumers on the same servers may share transfers, those between two servers take turns, and all-reduces may be put
+together in buckets, in the order in which gradients come: those of later operators first.
 """
 
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
+from flexnet.plan.kernels.buckets import join_bucket
 from flexnet.plan.kernels.records import add_record, add_task
 from flexnet.plan.kernels.sharing import shared_edge
 from flexnet.plan.kernels.transfers import add_transfers
@@ -42,7 +44,8 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     work.group_ptr[0] = 0
     for op in range(n_op):
         _add_parts(problem, strategy, work, op)
-    for op in range(n_op):
+    for i in range(n_op):
+        op = n_op - 1 - i if problem.bucket_bytes > 0 else i
         for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
             _add_all_reduces(problem, strategy, work, op, weight)
     n_before = work.n_task[0]
@@ -95,6 +98,7 @@ def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-un
     size = problem.weight_bytes[weight] // shards
     members = problem.parts[candidate] // groups
     for number in range(groups):
+        first_record = work.n_record[0]
         group = work.n_group[0]
         work.n_group[0] = group + 1
         task = add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
@@ -122,6 +126,8 @@ def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-un
                 add_record(work, work.first[after] + 2 * j + 1, task)
         if group + 1 < work.group_ptr.shape[0]:
             work.group_ptr[group + 1] = work.n_member[0]
+        if problem.bucket_bytes > 0:
+            join_bucket(problem, strategy, work, op, first_record)
 
 
 @inlined
