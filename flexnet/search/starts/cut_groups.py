@@ -3,10 +3,11 @@
 Where branches are cut along the batch alone, all of a set's servers reduce all weights of the branch; where every
 operator may lie on all servers, one branch waits for the other.  On a fat-tree of 128 servers at 100 Gbps CANDLE takes
 36 ms by prices when branches of 16 servers are cut along channels and inputs too; a minute's search from the other
-starts ended at 46.
+starts ended at 46.  Blocks of layers that follow each other, as ResNet's, and small branches, as Inception's, lie on
+all servers, as the other operators do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import ClassVar
@@ -35,6 +36,7 @@ MOST = 48  # strategies
 MOST_SOLVED = 10_000  # operators in all models that are solved
 MOST_TASKS = 100_000  # of data parallelism; with more, models of so many servers take longer than they bring
 OVERLAPPED = 0.5  # share of all-reduces that compute does not hide, in every second model
+LEAST_SHARE = 0.1  # of what is computed, by branches that are worth sets of their own
 HOPS = 4  # links of a transfer in the models, from one to those between any two servers; or by the size of its set
 
 Ints = npt.NDArray[np.int64]
@@ -67,20 +69,31 @@ def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterato
     n, per_byte = cluster.n_server, 1.0 / family.server_bandwidth(cluster)
     neighbours = family.neighbours(n)
     far = {size: float(least_hops(max(size - 1, 1), neighbours).mean()) for size in divisors(n, n)}
-    terms = space.terms(strided=False)
     branches = heaviest_first(space.blocks)[0]
     branch_of = {op: i for i, chain in enumerate(branches) for op in chain}
+    in_sets = _gain_by_sets(space, branch_of)
+    terms = space.terms(strided=space.strided and not in_sets)
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)
     everywhere = dict.fromkeys(far[n] ** (i / (HOPS - 1)) for i in range(HOPS))
     whole = [terms.tables(per_byte, reduce=reduce) for reduce in (1.0, OVERLAPPED)]
     within = {size: [_within(terms, op, size) for op in range(n_op)] for size in sizes}
-    models = list(product((None, *everywhere), sizes, sizes, whole))
+    pairs = list(product(sizes, sizes)) if in_sets else [(n, n)]
+    models = [(hops, *pair, every) for hops in (None, *everywhere) for pair in pairs for every in whole]
     for hops, n_rest, n_branch, every in models[:: -(-len(models) * n_op // MOST_SOLVED)]:
         size_of = [n_branch if op in branch_of else n_rest for op in range(n_op)]
         kept = [within[size][op] for op, size in enumerate(size_of)]
         tables = _cut(every, kept, [hops or far[size] for size in size_of])
         rows = [int(fitting[i]) for fitting, i in zip(kept, solve(tables).choices, strict=True)]
         yield _laid(space, base, terms, rows, branch_of, n_branch, n_rest)
+
+
+def _gain_by_sets(space: MoveSpace, branch_of: Mapping[int, int]) -> bool:
+    """Whether branches compute a good part of everything, and none needs another, as layers in a row do."""
+    arrays = space.problem.arrays
+    ops, branches = np.array(list(branch_of)), np.array(list(branch_of.values()))
+    seconds = (arrays.forward + arrays.backward)[arrays.candidate_ptr[:-1]]
+    side_by_side = not (arrays.needed[np.ix_(ops, ops)] & (branches[:, None] != branches)).any()
+    return side_by_side and float(seconds[ops].sum()) >= LEAST_SHARE * float(seconds.sum())
 
 
 def _within(terms: Terms, op: int, n: int) -> Ints:
