@@ -33,7 +33,7 @@ from flexnet.search.pricing import Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.layers import is_layered
+from flexnet.search.starts.layers import many_layered
 from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
 from flexnet.search.trials import Trials
@@ -47,10 +47,6 @@ PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
 KNOWN = "known"  # a start that another search found
 FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
-
-# Operators of repeated blocks that read one another, for which dynamic programming takes minutes; it is then only asked
-# by name.
-MANY_LAYERED = 400
 
 MOST_TYPICAL = 16  # starts that are looked at for how finely to price, where data parallelism does not fit
 
@@ -209,8 +205,7 @@ class _Layout:
 
     def _starts(self) -> Iterable[str]:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
-        graph = self.problem.graph
-        if sum(block.length * block.count for block in graph.blocks if is_layered(graph, block)) >= MANY_LAYERED:
+        if many_layered(self.problem.graph):
             return "data", "stages", "layers", "layer-cuts"
         decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
         return [name for name in STARTS if name != "layer-cuts" and (decisive or name != "heavy")]

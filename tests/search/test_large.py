@@ -8,13 +8,13 @@ from flexnet.model.builder import GraphBuilder
 from flexnet.network import implied
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
-from flexnet.search import prepare as preparing
 from flexnet.search import trials
 from flexnet.search.find import find_plan
 from flexnet.search.plan import price
 from flexnet.search.prepare import prepare
 from flexnet.search.pricing import Price, Pricer
 from flexnet.search.settings import Settings
+from flexnet.search.starts import layers as layers_start
 from flexnet.simulate.protocol import TCP
 from flexnet.simulate.replay import replay
 from flexnet.simulate.routed import routed
@@ -89,7 +89,7 @@ def test_of_many_servers_hopeless_starts_are_tried_on_random_networks_alone(monk
 
 def test_tables_are_no_layers(monkeypatch):
     """A model of hundreds of tables has all starts; one of hundreds of layers those that take seconds."""
-    monkeypatch.setattr(preparing, "MANY_LAYERED", 8)
+    monkeypatch.setattr(layers_start, "MANY_LAYERED", 8)
     b = GraphBuilder("tables", 64)
     b.dense(b.concat([b.softmax(b.dense(b.input(4), 4)) for _ in range(6)], axis=1), 4)
     tables = b.build()

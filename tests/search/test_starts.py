@@ -29,6 +29,7 @@ def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys:
 def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() -> None:
     """Six equal layers: in two stages three each, in four 1, 2, 2 and 1; a table stays where it is."""
     from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
     from flexnet.plan.semantics import CORRECTED
     from flexnet.search.moves.blocks import home
     from flexnet.search.moves.space import make_space
@@ -44,7 +45,8 @@ def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() 
 
     def points(*, ordered: bool) -> set[tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]:
         space = make_space(problem, strided=True, ordered=ordered)
-        found = Stages().points(space, None, None, np.random.default_rng(0)).strategies  # type: ignore[arg-type]
+        family = family_of("topoopt", degree=4, semantics=CORRECTED)
+        found = Stages().points(space, family, None, np.random.default_rng(0)).strategies
         homes = [tuple(tuple(home(strategy, op).tolist()) for op in range(7)) for strategy in found]  # type: ignore[arg-type]
         return {(at, tuple(s.after.tolist())) for at, s in zip(homes, found, strict=True)}  # type: ignore[union-attr]
 
@@ -59,21 +61,82 @@ def test_stages_are_even_and_reductions_let_through_what_the_one_before_needs() 
     assert {after for _, after in eager} == {(-1,) * 7}
 
 
+@pytest.mark.parametrize(("width", "heavy"), [(4096, True), (64, False)])
+def test_a_heavy_operator_cut_otherwise_stays_on_all_servers(width: int, heavy: bool) -> None:
+    """Of stages of everything but a large matrix, that is cut as is best over all servers; not of a small one."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.plan.strategy import configs_of
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.stages import Stages
+
+    b = GraphBuilder("layers", 64)
+    x = b.dense(b.input(width), width)
+    for _ in range(4):
+        x = b.dense(x, 64)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=8), graph)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=1e8), CORRECTED)
+    space, family = make_space(problem, strided=True), family_of("topoopt", degree=4, semantics=CORRECTED)
+    found = Stages().points(space, family, None, np.random.default_rng(0)).strategies
+    cuts = [configs_of(problem, strategy) for strategy in found]  # type: ignore[arg-type]
+    kept = [each for each in cuts if each[0].degrees[-1] != len(each[0].devices) and len(each[0].devices) == 8]
+    assert bool(kept) == heavy
+    assert len({each[0].degrees for each in kept}) <= 1
+    for each in kept:
+        assert all(len(config.devices) < 8 for config in each[1:])
+        assert len({config.devices for config in each[1:]}) > 1
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+def test_branches_in_a_row_get_no_servers_of_their_own(side_by_side: bool) -> None:
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.model.graph import OpType
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.blocks import home
+    from flexnet.search.moves.deal import heaviest_first
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.cut_groups import CutGroups
+
+    b = GraphBuilder("branches", 64)
+    x = b.dense(b.input(64), 64)
+    if side_by_side:
+        x = b.concat([b.dense(b.dense(x, 64), 64) for _ in range(4)], axis=0)
+    else:
+        for _ in range(4):
+            x = b.binary(OpType.ADD, x, b.dense(b.dense(x, 64), 64))
+    b.dense(x, 64)
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=8), graph)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=1e8), CORRECTED)
+    space, family = make_space(problem, strided=True), family_of("topoopt", degree=4, semantics=CORRECTED)
+    branches = heaviest_first(space.blocks)[0]
+    assert len(branches) >= 4
+    found = CutGroups().points(space, family, None, np.random.default_rng(0)).strategies
+    homes = {tuple(home(strategy, chain[0]).tolist()) for strategy in found for chain in branches}  # type: ignore[arg-type]
+    assert found
+    assert any(min(servers) > 0 for servers in homes) == side_by_side
+
+
 @pytest.mark.parametrize("name", ["groups", "stages"])
 def test_of_thousands_of_servers_there_are_as_many_starts_as_there_is_room_for(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flexnet import MODELS, Cluster, make_problem, roofline_table
+    from flexnet.network.build import family_of
     from flexnet.plan.semantics import CORRECTED
     from flexnet.search.moves.space import make_space
     from flexnet.search.starts import STARTS, start
 
+    family = family_of("topoopt", degree=4, semantics=CORRECTED)
     graph = MODELS["candle_uno"].build({}, batch_size=64)
     problem = make_problem(graph, roofline_table(graph, "a100", n_server=8), Cluster(8), CORRECTED)
     space, cells = make_space(problem, strided=True), len(graph.operators) * 8
 
     def n_point() -> int:
-        return len(STARTS[name]().points(space, None, None, np.random.default_rng(0)).strategies)  # type: ignore[arg-type]
+        return len(STARTS[name]().points(space, family, None, np.random.default_rng(0)).strategies)
 
     every = n_point()
     monkeypatch.setattr(start, "MOST_CELLS", 4 * cells + 1)

@@ -23,7 +23,10 @@ from flexnet.plan.strategy import Config, make_strategy
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["Layers", "is_layered", "stages_of"]
+__all__ = ["Layers", "is_layered", "many_layered", "stages_of"]
+
+# Operators of repeated blocks that read one another, for which dynamic programming takes minutes.
+MANY_LAYERED = 400
 
 MOST_TASKS = 1_000_000  # of a strategy that cuts weights, about: what cuts unlike its neighbours has many transfers
 
@@ -77,6 +80,11 @@ def is_layered(graph: ModelGraph, block: RepeatedBlock) -> bool:
     """Whether a repetition of a block reads what the one before gives: layers do, tables of embeddings do not."""
     before, here, *_ = block.repetitions
     return any(source.op in before for at in here for source in graph.operators[at].inputs if source.op is not None)
+
+
+def many_layered(graph: ModelGraph) -> bool:
+    """Whether layers have so many operators that dynamic programming takes minutes."""
+    return sum(block.length * block.count for block in graph.blocks if is_layered(graph, block)) >= MANY_LAYERED
 
 
 def _dealt(problem: Problem, n_set: int) -> Configs:
