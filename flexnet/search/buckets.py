@@ -30,8 +30,7 @@ def are_open(problem: Problem, settings: Settings) -> bool:
 
 def set_best_buckets(pricer: Pricer, plan: Candidate) -> float:
     """Let a pricer price with the buckets that are best for a plan, small ones of equals; return what it takes then."""
-    told = _priced(pricer, plan)
-    seconds, size = min(told)
+    seconds, size = min(_priced(pricer, plan))
     pricer.set_buckets(size)
     return seconds
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flexnet.kernels import inlined
+from flexnet.plan.kernels.records import has_room
 
 __all__ = ["join_bucket"]
 
@@ -19,7 +20,7 @@ def join_bucket(problem, strategy, work, op, first_record):  # type: ignore[no-u
     task = np.int64(work.n_task[0]) - 1
     begin = work.group_ptr[group] if group < work.group_ptr.shape[0] else 0
     n = work.n_member[0] - begin
-    if n > 1 and _has_room(work):
+    if n > 1 and has_room(work):
         first = task - group
         other = group - 1
         while other >= 0 and not (
@@ -35,17 +36,6 @@ def join_bucket(problem, strategy, work, op, first_record):  # type: ignore[no-u
             work.n_group[0] = group
             work.n_member[0] = begin
             work.n_task[0] = task
-
-
-@inlined
-def _has_room(work):  # type: ignore[no-untyped-def]
-    """Whether all that was added so far is there."""
-    return (
-        work.n_task[0] <= work.kind.shape[0]
-        and work.n_record[0] <= work.record_from.shape[0]
-        and work.n_group[0] < work.group_ptr.shape[0]
-        and work.n_member[0] <= work.group.shape[0]
-    )
 
 
 @inlined

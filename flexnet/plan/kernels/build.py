@@ -11,7 +11,7 @@ import numpy as np
 
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.kernels.buckets import join_bucket
-from flexnet.plan.kernels.records import add_record, add_task
+from flexnet.plan.kernels.records import add_record, add_task, has_room
 from flexnet.plan.kernels.sharing import shared_edge
 from flexnet.plan.kernels.transfers import add_transfers
 from flexnet.plan.kernels.turns import let_take_turns
@@ -57,12 +57,7 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
         let_take_turns(problem, work, n_before, work.n_task[0])
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
-    if (
-        n_task <= work.kind.shape[0]
-        and n_record <= work.record_from.shape[0]
-        and n_group < work.group_ptr.shape[0]
-        and n_member <= work.group.shape[0]
-    ):
+    if has_room(work):
         _index_successors(work, n_task, n_record)
     return n_task, n_record, n_group, n_member
 

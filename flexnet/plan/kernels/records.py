@@ -4,7 +4,7 @@ import numpy as np
 
 from flexnet.kernels import inlined
 
-__all__ = ["add_record", "add_task"]
+__all__ = ["add_record", "add_task", "has_room"]
 
 
 @inlined
@@ -29,3 +29,14 @@ def add_record(work, before, after):  # type: ignore[no-untyped-def]
     if record < work.record_from.shape[0]:
         work.record_from[record] = before
         work.record_to[record] = after
+
+
+@inlined
+def has_room(work):  # type: ignore[no-untyped-def]
+    """Whether all that was added so far, groups and members among it, is there."""
+    return (
+        work.n_task[0] <= work.kind.shape[0]
+        and work.n_record[0] <= work.record_from.shape[0]
+        and work.n_group[0] < work.group_ptr.shape[0]
+        and work.n_member[0] <= work.group.shape[0]
+    )

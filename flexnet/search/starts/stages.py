@@ -80,16 +80,18 @@ def _with_another_cut(
     a good part of all weights.
     """
     problem = space.problem
-    if many_layered(problem.graph):
+    size = {op: problem.graph.operators[op].n_parameter for op in cut}
+    heavy = [op for op in cut if size[op] > HEAVY * sum(size.values())]
+    if not heavy or many_layered(problem.graph):
         return []
     terms = space.terms(strided=space.strided)
     choices = solve(terms.tables(1.0 / family.server_bandwidth(problem.cluster))).choices
     configs = place(problem, terms, choices, strided=space.strided)
-    rank, operators = problem.arrays.rank.tolist(), problem.graph.operators
-    others = [op for op in cut if configs[op].degrees != batch_degrees(rank[op], prod(configs[op].degrees))]
-    heaviest = max(others, key=lambda op: operators[op].n_parameter, default=None)
-    if heaviest is None or operators[heaviest].n_parameter <= HEAVY * sum(operators[op].n_parameter for op in cut):
+    rank = problem.arrays.rank.tolist()
+    others = [op for op in heavy if configs[op].degrees != batch_degrees(rank[op], prod(configs[op].degrees))]
+    if not others:
         return []
+    heaviest = max(others, key=size.__getitem__)
     strategy, optimum = copy_of(base), make_strategy(problem, configs)
     for mine, best in zip(strategy, optimum, strict=True):
         mine[heaviest] = best[heaviest]
