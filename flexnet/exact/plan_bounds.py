@@ -26,7 +26,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import heads_and_tails, one_machine
+from flexnet.exact.kernels.plans import heads_and_tails, one_machine
 from flexnet.exact.small_reduces import most_rings, ring_bytes
 from flexnet.network.csr import ends
 from flexnet.network.family import TopologyFamily

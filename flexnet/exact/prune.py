@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import mark_undominated
+from flexnet.exact.kernels.choices import mark_undominated
 from flexnet.exact.tables import CostTables
 
 __all__ = ["prune", "undominated"]

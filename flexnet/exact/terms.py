@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels import pair_bytes
+from flexnet.exact.kernels.pairs import pair_bytes
 from flexnet.exact.tables import CostTables, Shared
 from flexnet.model.cutting import partial_sums, side_by_side
 from flexnet.plan.problem import Problem
@@ -109,11 +109,8 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         size = int(arrays.edge_element_bytes[e])
         key = (edge.tobytes(), size, degrees[u], degrees[v], int(arrays.rank[v]), homes[u], homes[v])
         if key not in known:
-            table = np.zeros((len(flat[u]), len(flat[v])))
-            ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v]
-            room = np.empty((2, rank, max(int(ends[0].max()), int(ends[1].max()))))
-            pair_bytes(edge, *ends, int(arrays.rank[v]), n_server, strided, room, table)
-            known[key] = 2.0 * size * table  # there and back
+            ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v], int(arrays.rank[v])
+            known[key] = 2.0 * size * _pair_elements(edge, *ends, n_server, strided=strided)  # there and back
         moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
     return Terms(
         degrees,
@@ -134,6 +131,33 @@ def place(problem: Problem, terms: Terms, choices: Sequence[int], *, strided: bo
         sums = partial_sums(degrees, problem.graph.operators[op].rank)
         configs.append(Config(degrees, tuple(side_by_side(servers, sums))))
     return configs
+
+
+def _pair_elements(
+    edge: Ints,
+    producer: Ints,
+    consumer: Ints,
+    producer_home: int,
+    consumer_home: int,
+    consumer_rank: int,
+    n_server: int,
+    *,
+    strided: bool,
+) -> Floats:
+    """As of `flexnet.exact.kernels.pairs.pair_bytes`, with room to work in."""
+    n, rank = len(producer), len(edge)
+    room = (
+        np.empty((n, n_server, rank), np.int32),
+        np.empty((2, n, n_server), np.int32),
+        np.empty((2, n_server, rank), np.int64),
+        np.empty((2, n_server), np.int32),
+        np.empty(n_server),
+        np.empty((rank, int(producer.max()))),
+    )
+    moved = np.zeros((n, len(consumer)))
+    homes = producer_home, consumer_home, consumer_rank
+    pair_bytes(edge, producer, consumer, *homes, n_server, strided, *room, moved)
+    return moved
 
 
 def _choices(problem: Problem, op: int) -> list[int]:

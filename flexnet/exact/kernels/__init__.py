@@ -1,0 +1,1 @@
+"""Compiled loops of exact search and of bounds: `pairs`, `choices` and `plans`."""
