@@ -1,12 +1,15 @@
 """One elimination: the least of a sum of tables over the choices of a vertex, for all choices of its neighbours.
 
-The joint table is formed a block at a time, small enough to stay in the processor's cache.
+The joint table is formed a block at a time, small enough to stay in the processor's cache; where two tables have no
+neighbour in common, which is what most operators of a model come to, not at all (`flexnet.exact.kernels.choices`).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+
+from flexnet.exact.kernels.choices import least_of_sums
 
 __all__ = ["least"]
 
@@ -43,7 +46,10 @@ def least(tables: Sequence[tuple[tuple[int, ...], Floats]], sizes: tuple[int, ..
     out = np.empty(sizes[1:])
     if int(np.prod(sizes)) <= BLOCK_CELLS:
         return np.minimum.reduce(_total(terms), axis=0, out=out)
-    _blocks(terms, sizes, out)
+    if len(terms) == 2 and (pair := _apart(*terms)) is not None:
+        least_of_sums(*pair, out.reshape(pair[0].shape[1], pair[1].shape[1]))
+    else:
+        _blocks(terms, sizes, out)
     return out
 
 
@@ -72,6 +78,16 @@ def _merged(terms: list[Floats]) -> list[Floats]:
             if merged:
                 break
     return terms
+
+
+def _apart(one: Floats, other: Floats) -> tuple[Floats, Floats] | None:
+    """The two as matrices of choices and neighbours, if those of one come before those of the other."""
+    first, last = (one, other) if one.shape[1] > 1 else (other, one)
+    cut = next((k for k in range(1, first.ndim) if first.shape[k] == 1), first.ndim)
+    if any(n > 1 for n in first.shape[cut:]) or any(n > 1 for n in last.shape[1:cut]) or len(first) != len(last):
+        return None
+    a, b = (np.ascontiguousarray(term.reshape(len(term), -1)) for term in (first, last))
+    return a, b
 
 
 def _total(terms: Sequence[Floats]) -> Floats:

@@ -41,6 +41,7 @@ __all__ = ["FIXED", "PlanBound", "bound_with_network", "bound_with_strategy", "l
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int32]
 
 FIXED = ("strategy", "network")
 """What is fixed: how keys of ``run.json`` begin, ``strategy_bound_ms`` and so on."""
@@ -176,36 +177,49 @@ def _machines(
     graph: TaskGraph, sent: Floats, out: Floats, into: Floats, head: Floats, tail: Floats
 ) -> Iterator[PlanBound]:
     """What every server computes, sends and receives; ``out`` and ``into`` are bytes/s of the servers."""
-    compute = np.flatnonzero(graph.kind <= BACKWARD)
-    comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(sent)
-    groups = [graph.members(task) for task in reduces.tolist()]
-    ringed = np.repeat(reduces, [len(group) for group in groups])
-    members = np.concatenate([np.zeros(0, np.int64), *groups]).astype(np.int64)
-    source, target = np.divmod(graph.place[comm].astype(np.int64), graph.n_server)
-    task, size = np.concatenate([comm, ringed]), np.concatenate([_sizes(graph, comm), sent[ringed]])
-    sources, targets = np.concatenate([source, members]), np.concatenate([target, members])
-    yield _of_every_server("compute of", graph.place[compute], compute, graph.seconds[compute], head, tail)
-    yield _of_every_server("bytes sent by", sources, task, size / out[sources], head, tail)
-    yield _of_every_server("bytes received by", targets, task, size / into[targets], head, tail)
+    orders = _latest_first(head, tail)
+    compute, comm = np.flatnonzero(graph.kind <= BACKWARD), np.flatnonzero(graph.kind == NOMINAL_COMM)
+    reduces = np.flatnonzero(sent)
+    yield _of_every_server("compute of", _jobs(graph, compute), graph.place[compute], graph.seconds[compute], *orders)
+    per_group, members = np.zeros(len(graph.group_ptr) - 1), np.diff(graph.group_ptr)
+    per_group[graph.place[reduces]] = sent[reduces]
+    first, count = _jobs(graph, comm)
+    first[reduces] = len(comm) + graph.group_ptr[graph.place[reduces]]
+    count[reduces] = members[graph.place[reduces]]
+    size = np.concatenate([_sizes(graph, comm), np.repeat(per_group, members)])
+    ends = np.divmod(graph.place[comm], np.int32(graph.n_server))
+    for words, end, speed in (("sent", ends[0], out), ("received", ends[1], into)):
+        servers = np.concatenate([end, graph.group])
+        seconds = np.divide(size, speed[servers], out=np.zeros(len(size)), where=size > 0)
+        yield _of_every_server(f"bytes {words} by", (first, count), servers, seconds, *orders)
+
+
+def _latest_first(head: Floats, tail: Floats) -> tuple[tuple[Ints, Floats, Floats], tuple[Ints, Floats, Floats]]:
+    """Tasks by heads and by tails, the latest first, each with what they are by and the other one."""
+    return (np.argsort(-head, kind="stable"), head, tail), (np.argsort(-tail, kind="stable"), tail, head)
+
+
+def _jobs(graph: TaskGraph, tasks: Ints) -> tuple[Counts, Counts]:
+    """Where the jobs of every task begin, and how many there are, if those of these tasks come one after the other."""
+    first, count = np.zeros((2, graph.n_task), np.int32)
+    first[tasks], count[tasks] = np.arange(len(tasks)), 1
+    return first, count
 
 
 def _of_every_server(
-    words: str, servers: npt.NDArray[np.integer], task: Ints, seconds: Floats, head: Floats, tail: Floats
+    words: str,
+    jobs: tuple[Counts, Counts],
+    servers: Counts,
+    seconds: Floats,
+    *orders: tuple[Ints, Floats, Floats],
 ) -> PlanBound:
-    """The largest bound of a server by its tasks: from late heads on, and from late tails on."""
+    """The largest bound of a server by its jobs: from late heads on, and from late tails on."""
     found, n_server = [PlanBound(0.0, words)], int(servers.max(initial=0)) + 1
-    server = servers.astype(np.int64)
-    for late, other in ((head[task], tail[task]), (tail[task], head[task])):
-        order = np.argsort(-late, kind="stable")
+    for order, late, other in orders:
         room = np.zeros(n_server), np.full(n_server, np.inf)
-        most, busiest = one_machine(order, server, seconds, late, other, *room)
+        most, busiest = one_machine(order, *jobs, servers, seconds, late, other, *room)
         found.append(PlanBound(float(most), f"{words} server {int(busiest)}"))
     return longest(found)
-
-
-def _one_machine(load: Floats, head: Floats, tail: Floats) -> float:
-    """Seconds until a machine has done jobs of so much time each, and what must follow them is done."""
-    return _of_every_server("", np.zeros(len(load), np.int64), np.arange(len(load)), load, head, tail).seconds
 
 
 def _all_servers(
@@ -229,7 +243,7 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tai
     comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
     source, target = np.divmod(graph.place[comm].astype(np.int64), n)
     size, members = _sizes(graph, comm), np.diff(graph.group_ptr)
-    group = np.repeat(np.arange(len(members)), members)
+    group, orders = np.repeat(np.arange(len(members)), members), _latest_first(head, tail)
     for cut in islice(_cuts(graph, network), int(MOST_WORK / (graph.n_task + OF_A_CUT))):
         side = np.append(cut, np.zeros(network.topology.n_switch, np.bool_))
         within = np.bincount(group, cut[graph.group], len(members))
@@ -240,7 +254,8 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tai
             crossing = cut[a] & ~cut[b]
             task = np.concatenate([comm[crossing], parted])
             load = np.concatenate([size[crossing], sent[parted]]) / bandwidth
-            seconds = max(seconds, _one_machine(load, head[task], tail[task]))
+            jobs = _jobs(graph, task), np.zeros(len(task), np.int32), load
+            seconds = max(seconds, _of_every_server("", *jobs, *orders).seconds)
         yield PlanBound(seconds, f"links from or to servers {_few(np.flatnonzero(cut).tolist())}")
 
 

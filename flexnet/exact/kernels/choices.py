@@ -1,12 +1,31 @@
-"""Kernels of elimination: which choices are dominated."""
+"""Kernels of elimination: which choices are dominated, and the best of them for their neighbours'."""
 
 import numpy as np
 
 from flexnet.kernels import kernel
 
-__all__ = ["mark_undominated"]
+__all__ = ["least_of_sums", "mark_undominated"]
 
 ROUNDING = 1e-12  # of costs, within which the first test of `mark_undominated` does not decide
+
+
+@kernel
+def least_of_sums(one, other, least):  # type: ignore[no-untyped-def]
+    """Of every two columns the least sum over rows: a product of matrices with sums for products, minima for sums.
+
+    Parameters
+    ----------
+    one, other : float64 (n_choice, n_one), (n_choice, n_other)
+    least : float64 (n_one, n_other)
+        To be filled.
+    """
+    least[:] = np.inf
+    for a in range(one.shape[1]):
+        for choice in range(one.shape[0]):
+            own = one[choice, a]
+            for b in range(other.shape[1]):
+                total = own + other[choice, b]
+                least[a, b] = total if total < least[a, b] else least[a, b]
 
 
 @kernel

@@ -1,6 +1,5 @@
 """Kernels of exact search: bytes that pairs of configs transfer."""
 
-
 from flexnet.kernels import inlined, kernel
 
 __all__ = ["pair_bytes"]

@@ -71,17 +71,20 @@ def heads_and_tails(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def one_machine(order, server, seconds, late, other, load, least):  # type: ignore[no-untyped-def]
+def one_machine(order, first, count, server, seconds, late, other, load, least):  # type: ignore[no-untyped-def]
     """The most that servers take for jobs one at a time, and which of them.
 
     Of jobs with ``late`` from some value on, none ends before that, all their seconds and the least of ``other``.
 
     Parameters
     ----------
-    order : int64 (n_job,)
-        Jobs, the latest first.
-    server : int64 (n_job,)
-    seconds, late, other : float64 (n_job,)
+    order : int64 (n_task,)
+        Tasks, the latest first.
+    first, count : int32 (n_task,)
+        Their jobs, side by side.
+    server : int32 (n_job,)
+    seconds : float64 (n_job,)
+    late, other : float64 (n_task,)
     load, least : float64 (n_server,)
         To work in; zeros and infinities.
 
@@ -90,12 +93,13 @@ def one_machine(order, server, seconds, late, other, load, least):  # type: igno
     (float, int)
     """
     most, busiest = 0.0, 0
-    for job in order:
-        at = np.uint32(server[job])
-        load[at] += seconds[job]
-        least[at] = min(least[at], other[job])
-        if late[job] + load[at] + least[at] > most:
-            most, busiest = late[job] + load[at] + least[at], server[job]
+    for task in order:
+        for job in range(np.uint32(first[task]), np.uint32(first[task] + count[task])):
+            at = np.uint32(server[job])
+            load[at] += seconds[job]
+            least[at] = min(least[at], other[task])
+            if late[task] + load[at] + least[at] > most:
+                most, busiest = late[task] + load[at] + least[at], server[job]
     return most, busiest
 
 
