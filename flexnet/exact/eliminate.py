@@ -1,10 +1,13 @@
 """One elimination: the least of a sum of tables over the choices of a vertex, for all choices of its neighbours.
 
-The joint table is formed a block at a time, small enough to stay in the processor's cache; where two tables have no
-neighbour in common, which is what most operators of a model come to, not at all (`flexnet.exact.kernels.choices`).
+The joint table is formed a block at a time, small enough to stay in the processor's cache; or not at all, where the
+tables part into two sets that have no neighbour in common, as those of most operators of a model do
+(`flexnet.exact.kernels.choices`).
 """
 
 from collections.abc import Sequence
+from itertools import chain
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -46,10 +49,11 @@ def least(tables: Sequence[tuple[tuple[int, ...], Floats]], sizes: tuple[int, ..
     out = np.empty(sizes[1:])
     if int(np.prod(sizes)) <= BLOCK_CELLS:
         return np.minimum.reduce(_total(terms), axis=0, out=out)
-    if len(terms) == 2 and (pair := _apart(*terms)) is not None:
-        least_of_sums(*pair, out.reshape(pair[0].shape[1], pair[1].shape[1]))
-    else:
+    sets = _apart(terms)
+    if sets is None or max([0, *(_cells(part) for part in sets if len(part) > 1)]) > out.size:
         _blocks(terms, sizes, out)
+    else:
+        _product(_total(sets[0]), _total(sets[1]), out)
     return out
 
 
@@ -80,14 +84,38 @@ def _merged(terms: list[Floats]) -> list[Floats]:
     return terms
 
 
-def _apart(one: Floats, other: Floats) -> tuple[Floats, Floats] | None:
-    """The two as matrices of choices and neighbours, if those of one come before those of the other."""
-    first, last = (one, other) if one.shape[1] > 1 else (other, one)
-    cut = next((k for k in range(1, first.ndim) if first.shape[k] == 1), first.ndim)
-    if any(n > 1 for n in first.shape[cut:]) or any(n > 1 for n in last.shape[1:cut]) or len(first) != len(last):
+def _apart(terms: list[Floats]) -> tuple[list[Floats], list[Floats]] | None:
+    """Two sets of terms that have no neighbour in common, the second as large as can be; None if there are none."""
+    parts: list[list[Floats]] = []
+    for term in terms:
+        joined = [part for part in parts if any(_meet(term, other) for other in part)]
+        parts = [part for part in parts if not any(part is other for other in joined)]
+        parts.append([*chain.from_iterable(joined), term])
+    if len(parts) < 2:
         return None
-    a, b = (np.ascontiguousarray(term.reshape(len(term), -1)) for term in (first, last))
-    return a, b
+    *first, last = sorted(parts, key=_cells)
+    return list(chain.from_iterable(first)), last
+
+
+def _cells(terms: list[Floats]) -> int:
+    """Of their sum."""
+    return prod(np.broadcast_shapes(*(term.shape for term in terms)))
+
+
+def _meet(one: Floats, other: Floats) -> bool:
+    """Whether two terms have a neighbour in common."""
+    return any(a > 1 and b > 1 for a, b in zip(one.shape[1:], other.shape[1:], strict=True))
+
+
+def _product(one: Floats, other: Floats, out: Floats) -> None:
+    """Fill ``out`` from two tables that have no neighbour in common."""
+    a, b = (np.ascontiguousarray(table).reshape(len(table), -1) for table in (one, other))
+    apart = np.empty((a.shape[1], b.shape[1]))
+    least_of_sums(a, b, apart)
+    own = [k for k in range(out.ndim) if one.shape[k + 1] > 1]
+    others = [k for k in range(out.ndim) if k not in own]
+    order = np.argsort([*own, *others])
+    out[...] = apart.reshape([out.shape[k] for k in (*own, *others)]).transpose(order)
 
 
 def _total(terms: Sequence[Floats]) -> Floats:

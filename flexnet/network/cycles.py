@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.implied import are_implied
+from flexnet.network.implied import are_implied, no_routes, with_pairs
 from flexnet.network.network import Network, Routes
 from flexnet.network.packing import ROUNDS, interfaces_of, over, pack_cycles
-from flexnet.network.routes import shortest_routes, some_routes
+from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology, adjacency, by_members
 from flexnet.network.tours import tours_along_routes
 
@@ -84,7 +84,8 @@ def cycles_for(topology: Topology, groups: Groups, rng: np.random.Generator, *, 
         at = np.array(members, np.int64)
         if are_implied(n, 0):
             if len(members) <= MOST_TOURED:
-                between = some_routes(topology, np.add.outer(at * n, at).ravel())
+                held = no_routes(n) if routes is None else routes
+                between = with_pairs(n, link_from, link_to, held, np.add.outer(at * n, at).ravel())
                 cycles += tours_along_routes(at, n, *between, bandwidth)
             continue
         if routes is None:

@@ -22,7 +22,17 @@ from flexnet.network.wiring.two_sided import two_sided
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
-__all__ = ["Networks", "Rebuild", "cycle_follower", "fixed_network", "follows_groups", "other_draw", "rebuilder"]
+__all__ = [
+    "Networks",
+    "Rebuild",
+    "common_network",
+    "cycle_follower",
+    "fitted",
+    "fixed_network",
+    "follows_groups",
+    "other_draw",
+    "rebuilder",
+]
 
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
@@ -118,6 +128,18 @@ def _with_all_as_cycles(topology: Topology) -> Topology:
     return replace(topology, rings=rings, cycles=topology.cycles + topology.rings_of(everyone))
 
 
+def random_network(problem: Problem, degree: int, rng: np.random.Generator) -> Network:
+    """A network of random links, which suits no strategy badly."""
+    topology = replace(random_graph(problem.cluster.n_server, degree, rng), name="wired")
+    return build_network(topology, problem.cluster, semantics=problem.semantics, rng=rng)
+
+
+def common_network(problem: Problem, degree: int) -> Network:
+    """The random network that all strategies are looked at on; of not so many servers with all routes."""
+    network, n = random_network(problem, degree, np.random.default_rng(0)), problem.cluster.n_server
+    return network.routing(np.arange(n * n)) if n * n <= KNOWN_PAIRS // 4 else network
+
+
 def _most_known(n_server: int) -> int:
     """How many networks are remembered."""
     return max(min(KNOWN_TOPOLOGIES, KNOWN_PAIRS // n_server**2), 1)
@@ -134,11 +156,14 @@ class Networks:
         What builds networks of the family for a demand, or gives one whose links stay rings for it.
     degree : int or None
         Interfaces of a server, if links may be any; None: they are the family's, and only routes and rings change.
+    common : Network or None
+        One that soon tells what a strategy takes (`common_network`); None: there is no hurry.
     """
 
     problem: Problem
     rebuild: Rebuild
     degree: int | None
+    common: Network | None = None
 
     def built(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks for a demand: the family's, or at times those wired for its groups and pairs, or at random."""
@@ -150,30 +175,29 @@ class Networks:
         return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM) / 2)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        """The family's network for a demand, in our semantics with routes and rings that suit it (`_fitted`)."""
+        """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
         network = self.rebuild(rng, demand)
         if network.topology.n_switch or not self.problem.semantics.pack_cycles:
             return [network]
-        return _fitted(rng, network, demand)
+        return fitted(rng, network, demand)
 
     def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> list[Network]:
-        """Networks wired for just the groups and pairs of a demand, where links may be any (`_fitted`)."""
+        """Networks wired for just the groups and pairs of a demand, where links may be any (`fitted`)."""
         assert self.degree is not None
         topology = wire(demand, self.degree, rng, regular=regular)
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-        return _fitted(rng, network, demand)
+        return fitted(rng, network, demand)
 
     def at_random(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        """Networks of random links, where links may be any, with round trips for the groups of a demand (`_fitted`).
+        """Networks of random links, where links may be any, with round trips for the groups of a demand (`fitted`).
 
         Where many send to many, the best of a few may be better than what rings leave.
         """
         assert self.degree is not None
-        topology = replace(random_graph(self.problem.cluster.n_server, self.degree, rng), name="wired")
-        return self._with_round_trips(rng, topology, demand)
+        return self._with_round_trips(rng, random_network(self.problem, self.degree, rng), demand)
 
     def two_sided(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        """Networks whose links all join two sides, where links may be any (`_fitted`), if pairs send more than rings.
+        """Networks whose links all join two sides, where links may be any (`fitted`), if pairs send more than rings.
 
         Servers that send to each other stand on the same side, so that idle ones forward for them.  Of some draws the
         one on which transfers crowd least.
@@ -185,12 +209,12 @@ class Networks:
         for _ in range(max(DRAWN_SERVERS // demand.n_server, 1)):
             topology = two_sided(demand, self.degree, rng)
             if topology is not None:
-                drawn.append(self._with_round_trips(rng, topology, demand))
+                network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
+                drawn.append(self._with_round_trips(rng, network, demand))
         return min(drawn, key=lambda networks: min(crowding(each, demand) for each in networks), default=[])
 
-    def _with_round_trips(self, rng: np.random.Generator, topology: Topology, demand: Demand) -> list[Network]:
-        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-        return _fitted(rng, add_cycles(network, demand.groups, rng), demand)
+    def _with_round_trips(self, rng: np.random.Generator, network: Network, demand: Demand) -> list[Network]:
+        return fitted(rng, add_cycles(network, demand.groups, rng), demand)
 
     def can_change(self, network: Network) -> bool:
         """Whether `changed` knows anything to change: not where there are switches, or links of several speeds."""
@@ -201,7 +225,7 @@ class Networks:
         return propose_network(rng, network, demand, kinds=ROUTES if self.degree is None else None)
 
 
-def _fitted(rng: np.random.Generator, network: Network, demand: Demand) -> list[Network]:
+def fitted(rng: np.random.Generator, network: Network, demand: Demand) -> list[Network]:
     """With routes that share the load of a demand: rings over links of their own and, where there are more, over all.
 
     More rings wait for each other where several groups reduce at once, so that only prices tell which is better.

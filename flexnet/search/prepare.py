@@ -21,6 +21,7 @@ from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import (
     Networks,
     Rebuild,
+    common_network,
     cycle_follower,
     fixed_network,
     follows_groups,
@@ -36,7 +37,7 @@ from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
-from flexnet.search.trials import Trials
+from flexnet.search.trials import MANY_SERVERS, Trials
 from flexnet.simulate.protocol import PROTOCOLS
 
 __all__ = ["prepare"]
@@ -179,9 +180,7 @@ class _Layout:
         pricer.set_resolution(self._typical(first, network, () if first is self.first else fitting, rebuild))
         if are_open(self.problem, self.settings):
             set_best_buckets(pricer, Candidate(first, network, np.inf, None))
-        degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
-        networks = None if rebuild is None else Networks(self.problem, rebuild, degree)
-        search = Portfolio(mix, Trials(pricer, networks), first_slot(pricer.tasks(first), network))
+        search = Portfolio(mix, Trials(pricer, self._built(rebuild)), first_slot(pricer.tasks(first), network))
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
         state = search.init(rng, first, network, tuple(fitting), origins)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)
@@ -202,6 +201,16 @@ class _Layout:
             return None, rebuilder(self.problem, self.family)
         fixed = fixed_network(self.problem, self.family, self.rng)
         return fixed, cycle_follower(fixed) if follows_groups(self.problem, fixed) else None
+
+    def _built(self, rebuild: Rebuild | None) -> Networks | None:
+        """What builds networks for strategies; of many servers with one to look at all of them on."""
+        if rebuild is None:
+            return None
+        n = self.problem.cluster.n_server
+        degree = self.family.interfaces(n) if self.family.any_links else None
+        if degree is None or n <= MANY_SERVERS:
+            return Networks(self.problem, rebuild, degree)
+        return Networks(self.problem, rebuild, degree, common_network(self.problem, degree))
 
     def _starts(self) -> Iterable[str]:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""

@@ -10,7 +10,7 @@ from flexnet.network.network import Network
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
-from flexnet.search.networks import Networks
+from flexnet.search.networks import Networks, fitted
 from flexnet.search.pricing import Pricer
 
 __all__ = ["CROWDED", "MANY_SERVERS", "Trials"]
@@ -18,6 +18,8 @@ __all__ = ["CROWDED", "MANY_SERVERS", "Trials"]
 CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 times as long as another
 
 MANY_SERVERS = 128  # with more, networks take tens of times what a change of the strategy takes
+
+ROUGH = 1.25  # a random network may take so many times as long as one whose routes and rings are fitted
 
 RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
 
@@ -59,18 +61,23 @@ class Trials:
     ) -> Candidate:
         """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is.
 
-        Of many servers on a random one, which suits none badly, and on the family's if that is within the limit.
+        Of many servers on the random one that all have in common, which suits none badly; with routes and rings that
+        are fitted, which takes several times as long, if that may be within the limit, and if it is, on the family's.
         """
         if self.networks is None:
             return self.priced(rng, strategy, network, limit, origin)
         demand, of = self.pricer.demand(strategy), self.networks
         if of.degree is None:
             return self._fastest(rng, strategy, of.of_family(rng, demand), limit, origin)
-        if demand.n_server > MANY_SERVERS:
-            plan = self._fastest(rng, strategy, of.at_random(rng, demand), limit, origin)
+        if of.common is not None:
+            plan = self.here(rng, strategy, of.common, ROUGH * limit, origin)
+            if plan.seconds > ROUGH * limit:
+                return plan
+            plan = self._fastest(rng, strategy, fitted(rng, plan.network, demand), limit, origin)
             if plan.seconds > limit:
                 return plan
-            return self._fastest(rng, strategy, [plan.network, *of.of_family(rng, demand)], limit, origin)
+            own = self._fastest(rng, strategy, of.of_family(rng, demand), plan.seconds, origin)
+            return own if own.seconds < plan.seconds else plan
         networks = of.of_family(rng, demand)
         for regular in (False, True):
             networks += of.wired(rng, demand, regular=regular)

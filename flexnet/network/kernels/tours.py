@@ -66,19 +66,22 @@ def find_tours(members, n_server, route_ptr, route, bandwidth, most, crowded, ga
     found = np.zeros((most * ways, n), np.int64)
     n_found = 0
     load = np.zeros(bandwidth.shape[0])  # seconds that one byte on every edge of all tours takes
-    until = np.zeros(route.shape[0] + 1)
+    price = np.zeros(bandwidth.shape[0])
     cost = np.zeros((n, n))
     heaviest = 0.0
     least = np.inf
     for _ in range(most):
-        for i in range(route.shape[0]):
-            until[i + 1] = until[i] + (1.0 + crowded * load[route[i]] / max(heaviest, 1e-300))
+        for link in range(load.shape[0]):
+            price[link] = 1.0 + crowded * load[link] / max(heaviest, 1e-300)
+        cost[:] = 0.0
         for a in range(n):
             for b in range(n):
-                there, back = members[a] * n_server + members[b], members[b] * n_server + members[a]
-                cost[a, b] = (until[route_ptr[there + 1]] - until[route_ptr[there]]) + (
-                    until[route_ptr[back + 1]] - until[route_ptr[back]]
-                )
+                pair = members[a] * n_server + members[b]
+                there = 0.0
+                for k in range(route_ptr[pair], route_ptr[pair + 1]):
+                    there += price[route[k]]
+                cost[a, b] += there
+                cost[b, a] += there
         tour = find_tour(cost, gain)
         for way in range(ways):
             for i in range(n):
