@@ -217,7 +217,7 @@ class _Layout:
         if many_layered(self.problem.graph):
             return "data", "stages", "layers", "layer-cuts"
         decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
-        return [name for name in STARTS if name != "layer-cuts" and (decisive or name != "heavy")]
+        return [name for name in STARTS if name != "layer-cuts" and (decisive or name not in ("heavy", "heavy-sets"))]
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

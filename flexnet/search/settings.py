@@ -63,11 +63,12 @@ class Settings:
         ``all``, or a name in `flexnet.search.starts.STARTS`: ``data`` for data parallelism alone, ``dp`` for what
         dynamic programming finds, ``groups`` for groups of operators on groups of servers, ``cut-groups`` for these
         with the best cuts of additive models, ``split-joins`` for what joins towers cut along the axis they are joined
-        along, ``heavy`` for heavy operators cut in other ways, ``stages`` for consecutive operators on servers of their
-        own, ``layers`` for layers dealt out or cut where data parallelism does not fit into memory, ``layer-cuts`` for
-        layers cut as is best for one of them, each beside data parallelism.  The original's method takes ``all`` for
-        ``data``, models of 400 operators in layers take it for ``data``, ``stages``, ``layers`` and ``layer-cuts``,
-        others for all but ``layer-cuts``, and small plans leave ``heavy`` out.
+        along, ``heavy`` for heavy operators cut in other ways, ``heavy-sets`` for them on some of the servers,
+        ``stages`` for consecutive operators on servers of their own, ``layers`` for layers dealt out or cut where data
+        parallelism does not fit into memory, ``layer-cuts`` for layers cut as is best for one of them, each beside data
+        parallelism.  The original's method takes ``all`` for ``data``, models of 400 operators in layers take it for
+        ``data``, ``stages``, ``layers`` and ``layer-cuts``, others for all but ``layer-cuts``, and small plans of which
+        no operator has half of all weights leave both of ``heavy`` out.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     protocol : str

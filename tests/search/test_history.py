@@ -33,7 +33,7 @@ def test_every_proposal_is_counted_by_what_was_tried(jobs: int) -> None:
     assert "start" in history.tallies and len(history.tallies) > 3
     assert len(history.starts) == 1 + history.tallies["start"].proposals
     assert history.starts[0] == ("data-parallel", search.state.current.seconds)
-    kinds = {"data-parallel", "dynamic-programming", "groups", "cut-groups", "heavy-recuts", "stages"}
+    kinds = {"data-parallel", "dynamic-programming", "groups", "cut-groups", "heavy-recuts", "heavy-sets", "stages"}
     assert {name for name, _ in history.starts} <= kinds
     best = [point.best for point in history.points]
     assert best == sorted(best, reverse=True) and best[-1] == state.best.seconds

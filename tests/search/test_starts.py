@@ -8,7 +8,7 @@ from flexnet.commands.cli import run
 
 
 @pytest.mark.parametrize(
-    "start", ["all", "data", "dp", "groups", "cut-groups", "split-joins", "heavy", "stages", "layer-cuts"]
+    "start", ["all", "data", "dp", "groups", "cut-groups", "split-joins", "heavy", "heavy-sets", "stages", "layer-cuts"]
 )
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_search_tells_the_bound(method: str, start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -397,6 +397,37 @@ def test_a_resumed_search_makes_the_same_plan(method: str, tmp_path: Path, capsy
     assert (whole / "strategy.json").read_bytes() == (parts / "strategy.json").read_bytes()
 
 
+@pytest.mark.compiled
+def test_heavy_operators_are_on_some_servers_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of AlexNet both large matrices on 2, 4, 8 or 16 of 32 servers, the convolutions on all; each optimum once."""
+    from flexnet import MODELS, Cluster, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.search.moves.blocks import home
+    from flexnet.search.moves.heavy import heavy_operators
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts import heavy_sets
+    from flexnet.search.starts.heavy_sets import HeavySets
+
+    graph = MODELS["alexnet"].build({}, 2048)
+    table = complete_table(roofline_table(graph, "a100", n_server=32, big_gpu=4), graph, big_gpu=4)
+    problem = make_problem(graph, table, Cluster(32, 4, 2.5e10, 1.25e9, 1e-6, 4), CORRECTED)
+    space, family = make_space(problem, strided=True), family_of("topoopt", degree=4, semantics=CORRECTED)
+    found = HeavySets().points(space, family, None, np.random.default_rng(0)).strategies
+    sizes = set()
+    for strategy in found:
+        most = max(len(home(strategy, op)) for op in heavy_operators(space))  # type: ignore[arg-type]
+        convolutions = [
+            len(home(strategy, op)) for op, at in enumerate(graph.operators) if at.name.startswith("Conv2D")
+        ]  # type: ignore[arg-type]
+        assert most < 32 == min(convolutions)
+        sizes.add(most)
+    assert {2, 4, 8, 16} >= sizes >= {4, 8}
+    assert len({(one.choice.tobytes(), one.devices.tobytes()) for one in found}) == len(found)  # type: ignore[union-attr]
+    monkeypatch.setattr(heavy_sets, "MOST_SOLVED", 100)
+    assert not HeavySets().points(space, family, None, np.random.default_rng(0)).strategies
+
+
 def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*SEARCH, "--start", "dp", "--gpu-memory", "0.0000001"]) == 2
     assert "raise --gpu-memory" in errors_of(capsys.readouterr().err)[0]
@@ -407,7 +438,7 @@ def test_memory_limits_the_start(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (
             ["--start", "best"],
-            "it must be all, data, dp, groups, cut-groups, split-joins, heavy, stages, layers or layer-cuts",
+            "all, data, dp, groups, cut-groups, split-joins, heavy, heavy-sets, stages, layers or layer-cuts",
         ),
         (["--start", "dp", "--import", "plan.json"], "--start and --import exclude each other"),
     ],

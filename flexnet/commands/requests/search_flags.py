@@ -197,6 +197,7 @@ SEARCH_FLAGS = [
         help="what is begun with beside data parallelism: all (default), data: nothing, dp: optima of dynamic "
         "programming, groups of operators on groups of servers, cut-groups: the same with the best cuts of additive "
         "models, split-joins: what joins towers cut as they are joined, heavy: heavy operators cut in other ways, "
+        "heavy-sets: these on some of the servers, "
         "stages: consecutive operators on servers of their own, layers dealt out or cut where memory needs it, or "
         "layer-cuts: layers cut as is best for one of them; --method mcmc takes all for data",
     ),

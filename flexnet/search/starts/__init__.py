@@ -23,6 +23,7 @@ STARTS: "Registry[type[Start]]" = Registry(
         "cut-groups": "flexnet.search.starts.cut_groups:CutGroups",
         "split-joins": "flexnet.search.starts.split_joins:SplitJoins",
         "heavy": "flexnet.search.starts.heavy:Heavy",
+        "heavy-sets": "flexnet.search.starts.heavy_sets:HeavySets",
         "stages": "flexnet.search.starts.stages:Stages",
         "layers": "flexnet.search.starts.layers:Layers",
         "layer-cuts": "flexnet.search.starts.layer_cuts:LayerCuts",

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.exact.solver import solve
-from flexnet.exact.tables import CostTables, Shared
 from flexnet.exact.terms import Terms
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
@@ -28,6 +27,7 @@ from flexnet.search.moves.deal import heaviest_first
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.ranked import most_promising
+from flexnet.search.starts.some_cuts import cuts_within, tables_of
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["CutGroups"]
@@ -76,13 +76,13 @@ def _optima(space: MoveSpace, base: Strategy, family: TopologyFamily) -> Iterato
     sizes, n_op = divisors(n, n)[::-1], len(terms.degrees)
     everywhere = dict.fromkeys(far[n] ** (i / (HOPS - 1)) for i in range(HOPS))
     whole = [terms.tables(per_byte, reduce=reduce) for reduce in (1.0, OVERLAPPED)]
-    within = {size: [_within(terms, op, size) for op in range(n_op)] for size in sizes}
+    within = {size: [cuts_within(terms, op, size) for op in range(n_op)] for size in sizes}
     pairs = list(product(sizes, sizes)) if in_sets else [(n, n)]
     models = [(hops, *pair, every) for hops in (None, *everywhere) for pair in pairs for every in whole]
     for hops, n_rest, n_branch, every in models[:: -(-len(models) * n_op // MOST_SOLVED)]:
         size_of = [n_branch if op in branch_of else n_rest for op in range(n_op)]
         kept = [within[size][op] for op, size in enumerate(size_of)]
-        tables = _cut(every, kept, [hops or far[size] for size in size_of])
+        tables = tables_of(every, kept, [hops or far[size] for size in size_of])
         rows = [int(fitting[i]) for fitting, i in zip(kept, solve(tables).choices, strict=True)]
         yield _laid(space, base, terms, rows, branch_of, n_branch, n_rest)
 
@@ -94,21 +94,6 @@ def _gain_by_sets(space: MoveSpace, branch_of: Mapping[int, int]) -> bool:
     seconds = (arrays.forward + arrays.backward)[arrays.candidate_ptr[:-1]]
     side_by_side = not (arrays.needed[np.ix_(ops, ops)] & (branches[:, None] != branches)).any()
     return side_by_side and float(seconds[ops].sum()) >= LEAST_SHARE * float(seconds.sum())
-
-
-def _within(terms: Terms, op: int, n: int) -> Ints:
-    """Choices of an operator into as many parts as divide ``n``; those of fewest parts if there are none."""
-    parts = np.array([prod(degrees) for degrees in terms.degrees[op]])
-    fitting = np.flatnonzero(n % parts == 0)
-    return fitting if len(fitting) else np.flatnonzero(parts == parts.min())
-
-
-def _cut(tables: CostTables, kept: list[Ints], hops: list[float]) -> CostTables:
-    """The tables of the choices kept, where what is sent to an operator takes so many links."""
-    one = Shared()
-    vertices = tuple(one(costs[rows]) for costs, rows in zip(tables.vertices, kept, strict=True))
-    edges = {(u, v): one(hops[v] * table[np.ix_(kept[u], kept[v])]) for (u, v), table in tables.edges.items()}
-    return CostTables(vertices, edges)
 
 
 def _laid(
