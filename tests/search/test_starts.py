@@ -399,7 +399,7 @@ def test_a_resumed_search_makes_the_same_plan(method: str, tmp_path: Path, capsy
 
 @pytest.mark.compiled
 def test_heavy_operators_are_on_some_servers_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of AlexNet both large matrices on 2, 4, 8 or 16 of 32 servers, the convolutions on all; each optimum once."""
+    """Of AlexNet both large matrices on 2, 4, 8 or 16 of 32 servers, mostly with convolutions on all; each once."""
     from flexnet import MODELS, Cluster, complete_table, make_problem, roofline_table
     from flexnet.network.build import family_of
     from flexnet.plan.semantics import CORRECTED
@@ -420,9 +420,10 @@ def test_heavy_operators_are_on_some_servers_at_the_start(monkeypatch: pytest.Mo
         convolutions = [
             len(home(strategy, op)) for op, at in enumerate(graph.operators) if at.name.startswith("Conv2D")
         ]  # type: ignore[arg-type]
-        assert most < 32 == min(convolutions)
-        sizes.add(most)
-    assert {2, 4, 8, 16} >= sizes >= {4, 8}
+        assert most <= 16
+        if min(convolutions) == 32:
+            sizes.add(most)
+    assert sizes == {2, 4, 8, 16}
     assert len({(one.choice.tobytes(), one.devices.tobytes()) for one in found}) == len(found)  # type: ignore[union-attr]
     monkeypatch.setattr(heavy_sets, "MOST_SOLVED", 100)
     assert not HeavySets().points(space, family, None, np.random.default_rng(0)).strategies
