@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
 from flexnet.network.coinchange import coin_table
-from flexnet.network.implied import are_implied, no_routes, with_pairs
+from flexnet.network.implied import are_implied, no_routes
 from flexnet.network.kernels import routes as kernels
 from flexnet.network.kernels.hops import hops_from, hops_to
 from flexnet.network.network import Routes
@@ -21,7 +21,6 @@ __all__ = [
     "mean_hops",
     "routes_for",
     "shortest_routes",
-    "some_routes",
 ]
 
 
@@ -73,20 +72,6 @@ def shortest_routes(topology: Topology, rng: np.random.Generator) -> Routes:
     hops = hops_to(ptr, link_to, np.arange(topology.n_server))
     route_ptr, route = kernels.shortest(ptr, link_to, hops, int(rng.integers(1, 1 << 32)))
     return route_ptr, route
-
-
-def some_routes(topology: Topology, pairs: npt.NDArray[np.int64]) -> Routes:
-    """Routes of some ordered pairs of servers, as a large network has them (`flexnet.network.implied`).
-
-    Parameters
-    ----------
-    topology : Topology
-        Without switches.
-    pairs : int64 (n_some,)
-        ``source * n_server + target``.
-    """
-    _, link_from, link_to = adjacency(topology.links)
-    return with_pairs(topology.n_server, link_from, link_to, no_routes(topology.n_server), pairs)
 
 
 def coin_change_routes(topology: Topology, coins: Sequence[int], rng: np.random.Generator) -> Routes:

@@ -13,7 +13,7 @@ from flexnet.network.build import build_network
 from flexnet.network.demand import Demand
 from flexnet.network.implied import no_routes, with_pairs
 from flexnet.network.network import connect
-from flexnet.network.routes import routes_for, some_routes
+from flexnet.network.routes import routes_for
 from flexnet.network.topologies.fattree import fat_tree
 from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.topology import Topology, adjacency
@@ -59,12 +59,12 @@ def test_routes_are_shortest_and_do_not_depend_on_what_was_asked_before(n, degre
     else:
         topology = random_graph(n, degree, rng(seed))
     every = np.arange(n * n)
-    at_once = some_routes(topology, every)
     network = unrouted(topology)
+    at_once = network.routing(every)
     for some in np.array_split(rng(seed).permutation(np.concatenate([every, every[::3]])), 4):
         network = network.routing(some)
-    assert network.route_ptr.tolist() == at_once[0].tolist()
-    assert network.route.tolist() == at_once[1].tolist()
+    assert network.route_ptr.tolist() == at_once.route_ptr.tolist()
+    assert network.route.tolist() == at_once.route.tolist()
     assert network.routing(every) is network
     assert routes_ends(network) == [divmod(pair, n) for pair in range(n * n)]
     distance = dict(nx.all_pairs_shortest_path_length(nx.from_numpy_array(topology.links)))
