@@ -50,7 +50,7 @@ def least(tables: Sequence[tuple[tuple[int, ...], Floats]], sizes: tuple[int, ..
     if int(np.prod(sizes)) <= BLOCK_CELLS:
         return np.minimum.reduce(_total(terms), axis=0, out=out)
     sets = _apart(terms)
-    if sets is None or max([0, *(_cells(part) for part in sets if len(part) > 1)]) > out.size:
+    if sets is None or any(len(part) > 1 and _cells(part) > out.size for part in sets):
         _blocks(terms, sizes, out)
     else:
         _product(_total(sets[0]), _total(sets[1]), out)
@@ -88,9 +88,13 @@ def _apart(terms: list[Floats]) -> tuple[list[Floats], list[Floats]] | None:
     """Two sets of terms that have no neighbour in common, the second as large as can be; None if there are none."""
     parts: list[list[Floats]] = []
     for term in terms:
-        joined = [part for part in parts if any(_meet(term, other) for other in part)]
-        parts = [part for part in parts if not any(part is other for other in joined)]
-        parts.append([*chain.from_iterable(joined), term])
+        joined, apart = [term], list[list[Floats]]()
+        for part in parts:
+            if any(_meet(term, other) for other in part):
+                joined = [*part, *joined]
+            else:
+                apart.append(part)
+        parts = [*apart, joined]
     if len(parts) < 2:
         return None
     *first, last = sorted(parts, key=_cells)

@@ -42,6 +42,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int32]
+Orders = tuple[tuple[Ints, Floats, Floats], ...]  # see `_latest_first`
 
 FIXED = ("strategy", "network")
 """What is fixed: how keys of ``run.json`` begin, ``strategy_bound_ms`` and so on."""
@@ -94,7 +95,7 @@ def bound_with_strategy(
     sent = _ring_bytes(graph, small_packet_bytes, most_rings(family, n))
     out = into = np.full(n, widest)
     head, tail, alone = _paths(graph, sent / widest, out, into)
-    machines = _machines(graph, sent, out, into, head, tail)
+    machines = _machines(graph, sent, out, into, _latest_first(head, tail))
     everything = _all_servers(graph, sent, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail)
     return _rounded(longest([_path(head, tail, alone), *machines, everything]))
 
@@ -123,8 +124,8 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     for task in np.flatnonzero(sent).tolist():
         ring_seconds[task] = sent[task] / slowest[graph.members(task)].min()
     head, tail, alone = _paths(graph, ring_seconds, out, into)
-    of_cuts = _of_cuts(graph, sent, network, head, tail)
-    machines = _machines(graph, sent, out, into, head, tail)
+    orders = _latest_first(head, tail)
+    machines, of_cuts = _machines(graph, sent, out, into, orders), _of_cuts(graph, sent, network, orders)
     return _rounded(longest([_path(head, tail, alone), *machines, *of_cuts]))
 
 
@@ -173,28 +174,25 @@ def _path(head: Floats, tail: Floats, alone: Floats) -> PlanBound:
     return PlanBound(float((head + alone + tail).max(initial=0.0)), "critical path")
 
 
-def _machines(
-    graph: TaskGraph, sent: Floats, out: Floats, into: Floats, head: Floats, tail: Floats
-) -> Iterator[PlanBound]:
+def _machines(graph: TaskGraph, sent: Floats, out: Floats, into: Floats, orders: Orders) -> Iterator[PlanBound]:
     """What every server computes, sends and receives; ``out`` and ``into`` are bytes/s of the servers."""
-    orders = _latest_first(head, tail)
     compute, comm = np.flatnonzero(graph.kind <= BACKWARD), np.flatnonzero(graph.kind == NOMINAL_COMM)
     reduces = np.flatnonzero(sent)
-    yield _of_every_server("compute of", _jobs(graph, compute), graph.place[compute], graph.seconds[compute], *orders)
+    yield _of_every_server("compute of", _jobs(graph, compute), graph.place[compute], graph.seconds[compute], orders)
     per_group, members = np.zeros(len(graph.group_ptr) - 1), np.diff(graph.group_ptr)
     per_group[graph.place[reduces]] = sent[reduces]
     first, count = _jobs(graph, comm)
     first[reduces] = len(comm) + graph.group_ptr[graph.place[reduces]]
     count[reduces] = members[graph.place[reduces]]
     size = np.concatenate([_sizes(graph, comm), np.repeat(per_group, members)])
-    ends = np.divmod(graph.place[comm], np.int32(graph.n_server))
-    for words, end, speed in (("sent", ends[0], out), ("received", ends[1], into)):
+    source, target = np.divmod(graph.place[comm], np.int32(graph.n_server))
+    for words, end, speed in (("sent", source, out), ("received", target, into)):
         servers = np.concatenate([end, graph.group])
         seconds = np.divide(size, speed[servers], out=np.zeros(len(size)), where=size > 0)
-        yield _of_every_server(f"bytes {words} by", (first, count), servers, seconds, *orders)
+        yield _of_every_server(f"bytes {words} by", (first, count), servers, seconds, orders)
 
 
-def _latest_first(head: Floats, tail: Floats) -> tuple[tuple[Ints, Floats, Floats], tuple[Ints, Floats, Floats]]:
+def _latest_first(head: Floats, tail: Floats) -> Orders:
     """Tasks by heads and by tails, the latest first, each with what they are by and the other one."""
     return (np.argsort(-head, kind="stable"), head, tail), (np.argsort(-tail, kind="stable"), tail, head)
 
@@ -207,11 +205,7 @@ def _jobs(graph: TaskGraph, tasks: Ints) -> tuple[Counts, Counts]:
 
 
 def _of_every_server(
-    words: str,
-    jobs: tuple[Counts, Counts],
-    servers: Counts,
-    seconds: Floats,
-    *orders: tuple[Ints, Floats, Floats],
+    words: str, jobs: tuple[Counts, Counts], servers: Counts, seconds: Floats, orders: Orders
 ) -> PlanBound:
     """The largest bound of a server by its jobs: from late heads on, and from late tails on."""
     found, n_server = [PlanBound(0.0, words)], int(servers.max(initial=0)) + 1
@@ -237,13 +231,13 @@ def _all_servers(
     return PlanBound(rest + total / bandwidth, "bytes of all servers over the links they take")
 
 
-def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tail: Floats) -> Iterator[PlanBound]:
+def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, orders: Orders) -> Iterator[PlanBound]:
     """What must leave a set of servers, and what must reach it, over the links that do."""
     n = graph.n_server
     comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
     source, target = np.divmod(graph.place[comm].astype(np.int64), n)
     size, members = _sizes(graph, comm), np.diff(graph.group_ptr)
-    group, orders = np.repeat(np.arange(len(members)), members), _latest_first(head, tail)
+    group = np.repeat(np.arange(len(members)), members)
     for cut in islice(_cuts(graph, network), int(MOST_WORK / (graph.n_task + OF_A_CUT))):
         side = np.append(cut, np.zeros(network.topology.n_switch, np.bool_))
         within = np.bincount(group, cut[graph.group], len(members))
@@ -255,7 +249,7 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, head: Floats, tai
             task = np.concatenate([comm[crossing], parted])
             load = np.concatenate([size[crossing], sent[parted]]) / bandwidth
             jobs = _jobs(graph, task), np.zeros(len(task), np.int32), load
-            seconds = max(seconds, _of_every_server("", *jobs, *orders).seconds)
+            seconds = max(seconds, _of_every_server("", *jobs, orders).seconds)
         yield PlanBound(seconds, f"links from or to servers {_few(np.flatnonzero(cut).tolist())}")
 
 

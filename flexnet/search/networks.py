@@ -23,6 +23,7 @@ from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
 __all__ = [
+    "MANY_SERVERS",
     "Networks",
     "Rebuild",
     "common_network",
@@ -36,8 +37,12 @@ __all__ = [
 
 Rebuild = Callable[[np.random.Generator, Demand], Network]
 
+MANY_SERVERS = 128
+"""With more, networks take tens of times what a change of the strategy takes."""
+
 KNOWN_TOPOLOGIES = 256
 KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
+ROUTED_PAIRS = 2**22  # of servers of a network that is kept with all its routes
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
@@ -128,16 +133,21 @@ def _with_all_as_cycles(topology: Topology) -> Topology:
     return replace(topology, rings=rings, cycles=topology.cycles + topology.rings_of(everyone))
 
 
-def random_network(problem: Problem, degree: int, rng: np.random.Generator) -> Network:
-    """A network of random links, which suits no strategy badly."""
-    topology = replace(random_graph(problem.cluster.n_server, degree, rng), name="wired")
-    return build_network(topology, problem.cluster, semantics=problem.semantics, rng=rng)
+def common_network(problem: Problem, degree: int | None) -> Network | None:
+    """The random network that all strategies are looked at on, with all routes if they are not too many.
+
+    None where links may not be any, or networks of their own do not take long.
+    """
+    n, rng = problem.cluster.n_server, np.random.default_rng(0)
+    if degree is None or n <= MANY_SERVERS:
+        return None
+    network = build_network(_random_links(n, degree, rng), problem.cluster, semantics=problem.semantics, rng=rng)
+    return network.routing(np.arange(n * n)) if n * n <= ROUTED_PAIRS else network
 
 
-def common_network(problem: Problem, degree: int) -> Network:
-    """The random network that all strategies are looked at on; of not so many servers with all routes."""
-    network, n = random_network(problem, degree, np.random.default_rng(0)), problem.cluster.n_server
-    return network.routing(np.arange(n * n)) if n * n <= KNOWN_PAIRS // 4 else network
+def _random_links(n_server: int, degree: int, rng: np.random.Generator) -> Topology:
+    """Links that suit no strategy badly."""
+    return replace(random_graph(n_server, degree, rng), name="wired")
 
 
 def _most_known(n_server: int) -> int:
@@ -194,7 +204,8 @@ class Networks:
         Where many send to many, the best of a few may be better than what rings leave.
         """
         assert self.degree is not None
-        return self._with_round_trips(rng, random_network(self.problem, self.degree, rng), demand)
+        topology = _random_links(self.problem.cluster.n_server, self.degree, rng)
+        return self._with_round_trips(rng, topology, demand)
 
     def two_sided(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks whose links all join two sides, where links may be any (`fitted`), if pairs send more than rings.
@@ -209,11 +220,11 @@ class Networks:
         for _ in range(max(DRAWN_SERVERS // demand.n_server, 1)):
             topology = two_sided(demand, self.degree, rng)
             if topology is not None:
-                network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
-                drawn.append(self._with_round_trips(rng, network, demand))
+                drawn.append(self._with_round_trips(rng, topology, demand))
         return min(drawn, key=lambda networks: min(crowding(each, demand) for each in networks), default=[])
 
-    def _with_round_trips(self, rng: np.random.Generator, network: Network, demand: Demand) -> list[Network]:
+    def _with_round_trips(self, rng: np.random.Generator, topology: Topology, demand: Demand) -> list[Network]:
+        network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
         return fitted(rng, add_cycles(network, demand.groups, rng), demand)
 
     def can_change(self, network: Network) -> bool:

@@ -24,6 +24,7 @@ from flexnet.search.crossing import crossed
 from flexnet.search.moves.heavy import heavy_recuts
 from flexnet.search.moves.hold import all_held, other_holds
 from flexnet.search.moves.mix import MoveMix
+from flexnet.search.networks import MANY_SERVERS
 from flexnet.search.pricing import Pricer
 from flexnet.search.rounds import (
     RECUT,
@@ -38,7 +39,7 @@ from flexnet.search.rounds import (
     with_start,
 )
 from flexnet.search.state import Info, Schedule, State
-from flexnet.search.trials import MANY_SERVERS, Trials
+from flexnet.search.trials import Trials
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.priced_links import flow_hops
 

@@ -37,7 +37,7 @@ from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
-from flexnet.search.trials import MANY_SERVERS, Trials
+from flexnet.search.trials import Trials
 from flexnet.simulate.protocol import PROTOCOLS
 
 __all__ = ["prepare"]
@@ -206,18 +206,17 @@ class _Layout:
         """What builds networks for strategies; of many servers with one to look at all of them on."""
         if rebuild is None:
             return None
-        n = self.problem.cluster.n_server
-        degree = self.family.interfaces(n) if self.family.any_links else None
-        if degree is None or n <= MANY_SERVERS:
-            return Networks(self.problem, rebuild, degree)
+        degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         return Networks(self.problem, rebuild, degree, common_network(self.problem, degree))
 
     def _starts(self) -> Iterable[str]:
         """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
         if many_layered(self.problem.graph):
             return "data", "stages", "layers", "layer-cuts"
-        decisive = len(self.pricer.tasks(self.first).kind) >= MANY_TASKS or one_holds_most(self.space)
-        return [name for name in STARTS if name != "layer-cuts" and (decisive or name not in ("heavy", "heavy-sets"))]
+        one_heavy = one_holds_most(self.space)
+        decisive = one_heavy or len(self.pricer.tasks(self.first).kind) >= MANY_TASKS
+        left_out = ["layer-cuts"] + ["heavy"] * (not decisive) + ["heavy-sets"] * (not one_heavy)
+        return [name for name in STARTS if name not in left_out]
 
     def _points(self, name: str) -> StartPoints:
         return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)

@@ -67,8 +67,8 @@ class Settings:
         ``stages`` for consecutive operators on servers of their own, ``layers`` for layers dealt out or cut where data
         parallelism does not fit into memory, ``layer-cuts`` for layers cut as is best for one of them, each beside data
         parallelism.  The original's method takes ``all`` for ``data``, models of 400 operators in layers take it for
-        ``data``, ``stages``, ``layers`` and ``layer-cuts``, others for all but ``layer-cuts``, and small plans of which
-        no operator has half of all weights leave both of ``heavy`` out.
+        ``data``, ``stages``, ``layers`` and ``layer-cuts``, others for all but ``layer-cuts``; where no operator
+        has half of all weights ``heavy-sets`` are left out, and of small plans ``heavy``.
     network : {"fast", "fair"}
         Price proposals fast, and the best ones again at full resolution; or all at full resolution.
     protocol : str

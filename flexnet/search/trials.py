@@ -13,11 +13,9 @@ from flexnet.search.candidates import Candidate
 from flexnet.search.networks import Networks, fitted
 from flexnet.search.pricing import Pricer
 
-__all__ = ["CROWDED", "MANY_SERVERS", "Trials"]
+__all__ = ["CROWDED", "Trials"]
 
 CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 times as long as another
-
-MANY_SERVERS = 128  # with more, networks take tens of times what a change of the strategy takes
 
 ROUGH = 1.25  # a random network may take so many times as long as one whose routes and rings are fitted
 

@@ -15,7 +15,7 @@ from flexnet.exact.terms import place
 from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.network.nearness import least_hops
-from flexnet.plan.strategy import Strategy, make_strategy
+from flexnet.plan.strategy import Config
 from flexnet.search.moves.heavy import heavy_operators
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.some_cuts import cuts_within, tables_of
@@ -43,13 +43,15 @@ class HeavySets(Start):
         models = [(size, far ** (i / (HOPS - 1))) for size in divisors(n, n)[1:-1] for i in range(HOPS)]
         if not heavy or len(models) * len(SHARES) * n_op > MOST_SOLVED:
             return StartPoints(())
-        terms, found = space.terms(strided=False), dict[tuple[bytes, bytes], Strategy]()
+        terms, found = space.terms(strided=False), dict[tuple[Config, ...], None]()
+        within = {
+            size: [cuts_within(terms, op, size if op in heavy else n) for op in range(n_op)]
+            for size in dict.fromkeys(size for size, _ in models)
+        }
         for reduce in SHARES:
             tables = terms.tables(1.0 / family.server_bandwidth(problem.cluster), reduce=reduce)
             for size, hops in models:
-                kept = [cuts_within(terms, op, size if op in heavy else n) for op in range(n_op)]
-                rows = solve(tables_of(tables, kept, [hops] * n_op)).choices
-                chosen = [int(fitting[row]) for fitting, row in zip(kept, rows, strict=True)]
-                strategy = make_strategy(problem, place(problem, terms, chosen, strided=False))
-                found.setdefault((strategy.choice.tobytes(), strategy.devices.tobytes()), strategy)
-        return StartPoints(tuple(found.values()))
+                rows = solve(tables_of(tables, within[size], [hops] * n_op)).choices
+                chosen = [int(fitting[row]) for fitting, row in zip(within[size], rows, strict=True)]
+                found[tuple(place(problem, terms, chosen, strided=False))] = None
+        return StartPoints(tuple(found))
