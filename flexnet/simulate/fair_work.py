@@ -104,6 +104,8 @@ def make_classes(n_class: int, n_place: int, n_path: int) -> Classes:
         since=np.zeros(n_class),
         head=np.full(n_class, NONE),
         next_end=np.zeros(n_class),
+        in_order=np.zeros(n_class, np.bool_),
+        last_byte=np.zeros(n_class),
         finish=np.zeros(n_class),
         narrowest=np.zeros(n_class),
         active=_numbers(n_class),

@@ -415,3 +415,23 @@ def test_a_link_that_a_transfer_has_for_itself_does_not_count():
     graph = one_transfer(3, [(0, 2), (1, 2)], 10**8)
     end = FairLinks(protocol=PACKET).timeline(graph.arrays(), star(3, 12.5e9, 0.0)).end
     assert end[graph.kind == NOMINAL_COMM] == pytest.approx(np.full(2, 2 * 10**8 / 12.5e9), rel=1e-3)
+
+
+@pytest.mark.parametrize("window", [0.0, 1e-4])
+@pytest.mark.parametrize("packets", [1, 24, 100])
+def test_windows_over_one_link_are_served_in_order(window, packets):
+    """Each starts before the one before is through; the i-th ends when so many windows have been, as by packets."""
+    n, bandwidth, latency = 6, 1.25e9, 1e-6
+    size = packets * int(PACKET.packet_bytes)
+    empty = [np.zeros(4, np.int32), np.zeros(1, np.int32), np.zeros(0, np.int32)]
+    routes = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 1], np.int32)
+    pair = NetworkArrays(2, latency, np.full(2, bandwidth), np.zeros(0), *routes, *empty)
+    graph = one_transfer(2, [(0, 1)] * n, size)
+    seconds = np.where(np.arange(graph.n_task) % 3 == 0, size / bandwidth / 4, 0.0)
+    graph = replace(graph, seconds=seconds)
+    links = FairLinks(window, protocol=PACKET, watch=window == 0.0)
+    end = links.timeline(graph.arrays(), pair).end[graph.kind == NOMINAL_COMM]
+    first = size / bandwidth / 4
+    assert np.sort(end) == pytest.approx(first + size / bandwidth * np.arange(1, n + 1) + 2 * latency, rel=1e-6)
+    if window == 0.0:
+        assert links.link_loads(2).carried == pytest.approx([n * size, 0.0])

@@ -27,7 +27,7 @@ from flexnet.simulate.kernels.maxmin import share_links
 from flexnet.simulate.kernels.reach import delist
 from flexnet.simulate.kernels.rings import lay_out_rings, ring_rounds, whole_packets
 from flexnet.simulate.kernels.server_queues import clear_queues, enqueue, start_waiting, wake
-from flexnet.simulate.kernels.windows import YOUNG, length_of
+from flexnet.simulate.kernels.windows import age_at_start, length_of
 
 __all__ = ["simulate_fair"]
 
@@ -53,8 +53,8 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     all its edges carry 2(n-1)/n of the bytes at one rate, the rate of the slowest, because each of its 2(n-1) rounds
     ends with a barrier.  Rates are weighted max-min fair (`flexnet.simulate.kernels.maxmin`).  This is where congestion
     control with equal round trips converges, and it has no order: rates depend on which flows are there, not on which
-    came first, so ties between tasks cannot matter, unless windows wait until timers go off
-    (`flexnet.simulate.kernels.timers`).
+    came first, so ties between tasks cannot matter, unless flows of a window over one link wait for each other
+    (`flexnet.simulate.kernels.windows`), or windows until timers go off (`flexnet.simulate.kernels.timers`).
 
     A flow arrives ``round_trips`` x hops x latency, and a packet for every hop but one, after its last byte left; a
     ring pays that in every round.  Latency never occupies a link.
@@ -153,7 +153,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             _retire_finished(heap, work.classes, work.flows, links, now)
             grow_old(heap, network, protocol, work.classes, work.flows, links, now, now)
             if window > 0.0:
-                let_go(work.classes, links)
+                let_go(work.classes, links, now)
             if work.classes.n_active[0] > 0 or work.classes.n_changed[0] > 0:
                 share_links(network.bandwidth, tolerance, work.classes, links, now)
                 if links.latest[0] > enough:
@@ -254,7 +254,9 @@ def _start_flows(  # type: ignore[no-untyped-def]
         rounds = 1
         if is_transfer:
             size = whole_packets(tasks.bytes[task], protocol)
-            c = class_of_path(network, protocol, classes, np.uint32(routes.transfer[task]), YOUNG)
+            path = np.uint32(routes.transfer[task])
+            age = age_at_start(size, network.route_ptr[path + 1] - network.route_ptr[path], protocol)
+            c = class_of_path(network, protocol, classes, path, age)
         else:
             turn, apart = work.rings.turn[tasks.place[task]], work.rings.apart[0]
             rounds, size = ring_rounds(n, tasks.bytes[task], n_class, r, turn, apart, protocol)

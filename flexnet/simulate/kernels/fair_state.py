@@ -101,10 +101,12 @@ class Classes(NamedTuple):
     rate : float64 (n_class,)
         Bytes/s of each flow.
     served : float64 (n_class,)
-        Bytes each flow has been served since the class was last empty, until ``since``.
+        Bytes each flow has been served since the class was last empty, until ``since``; of those ``in_order`` all.
     since : float64 (n_class,)
     head : uint32 (n_class,)
         First flow of a list, or NONE.
+    in_order, last_byte : bool (n_class,), float64 (n_class,)
+        Whether flows are served one after the other, and what ``served`` will be after the last one.
     next_end : float64 (n_class,)
         What ``served`` will be when the next flow ends.
     finish : float64 (n_class,)
@@ -146,6 +148,8 @@ class Classes(NamedTuple):
     since: Floats
     head: Numbers
     next_end: Floats
+    in_order: npt.NDArray[np.bool_]
+    last_byte: Floats
     finish: Floats
     narrowest: Floats
     active: Numbers

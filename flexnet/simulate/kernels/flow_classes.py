@@ -7,7 +7,7 @@ from flexnet.simulate.kernels.fair_state import NONE
 from flexnet.simulate.kernels.heap import push
 from flexnet.simulate.kernels.reach import enlist, mark, wait
 from flexnet.simulate.kernels.timers import expect_news, news_is_late
-from flexnet.simulate.kernels.windows import LENGTHS, OLD, YOUNG, YOUTH, share_of
+from flexnet.simulate.kernels.windows import BURST, LENGTHS, OLD, YOUNG, YOUTH, share_of
 
 __all__ = [
     "SAME_TIME",
@@ -31,7 +31,7 @@ SAME_TIME = 1e-10
 
 @inlined
 def class_of_path(network, protocol, classes, path, age):  # type: ignore[no-untyped-def]
-    """Class of the transfers along a route that are `YOUNG`, or `OLD`; a new one if it has none yet."""
+    """Class of the transfers along a route that are `YOUNG`, a `BURST`, or `OLD`; a new one if it has none yet."""
     key = np.uint32(path * LENGTHS + age)
     if classes.of_path[key] > 0:
         c = np.uint32(classes.of_path[key] - 1)
@@ -55,6 +55,8 @@ def class_of_path(network, protocol, classes, path, age):  # type: ignore[no-unt
         classes.end[c] = at
         classes.hops[c] = at - classes.begin[c]
         classes.extra_latency[c] = extra
+        classes.in_order[c] = age == BURST
+        age = OLD if age == OLD else YOUNG
         classes.weight[c] = share_of(age, 1) if protocol.by_window else 1.0
         classes.length[c] = age if age > YOUNG and classes.hops[c] > 1 else -1  # of young ones hops do not count
         clear(classes, c)
@@ -66,6 +68,7 @@ def admit_rings(classes):  # type: ignore[no-untyped-def]
     """Note of classes of rings that they have no route, that hops count for their weight alone, and what places are."""
     for c in range(classes.n[0]):
         classes.path[c] = -1
+        classes.in_order[c] = False
         classes.length[c] = -1
         for place in range(classes.begin[c], classes.end[c]):
             classes.owner[place] = c
@@ -92,11 +95,20 @@ def clear(classes, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _pace(classes, c):  # type: ignore[no-untyped-def]
+    """Bytes/s by which ``served`` grows: what each flow gets, or all together where they are served in order."""
+    rate = classes.rate[c]
+    if classes.in_order[c]:
+        rate *= classes.n_flow[c] + classes.n_ending[c]
+    return rate
+
+
+@inlined
 def serve(classes, links, c, now):  # type: ignore[no-untyped-def]
     """Serve the flows of class ``c`` until ``now``; count what its links carry if that is watched."""
     elapsed = now - classes.since[c]
     classes.since[c] = now
-    classes.served[c] += classes.rate[c] * elapsed
+    classes.served[c] += _pace(classes, c) * elapsed
     if links.carried.shape[0] > 0:
         carried = classes.rate[c] * classes.n_flow[c] * elapsed
         for i in range(classes.begin[c], classes.end[c]):
@@ -149,8 +161,8 @@ def end_soon(heap, classes, flows, links, c, now, until):  # type: ignore[no-unt
     """Retire flows of class ``c`` that end before rates may change, ``until`` then; return when the next one ends."""
     foresee_end(classes, c, now)
     if until > now and classes.finish[c] <= until:
-        target = classes.served[c] + classes.rate[c] * (until - now)  # it keeps its share of links until then
-        retire(heap, classes, flows, links, c, target, now, classes.rate[c])
+        target = classes.served[c] + _pace(classes, c) * (until - now)  # it keeps its share of links until then
+        retire(heap, classes, flows, links, c, target, now, _pace(classes, c))
         foresee_end(classes, c, now)
     return classes.finish[c]
 
@@ -159,6 +171,9 @@ def end_soon(heap, classes, flows, links, c, now, until):  # type: ignore[no-unt
 def _follow(classes, flows, c, f, size):  # type: ignore[no-untyped-def]
     """Put flow ``f``, of which ``size`` bytes are to be served, among those of class ``c``."""
     flows.last_byte[f] = classes.served[c] + size
+    if classes.in_order[c]:  # behind those before it
+        flows.last_byte[f] = max(classes.served[c], classes.last_byte[c]) + size
+        classes.last_byte[c] = flows.last_byte[f]
     flows.following[f] = classes.head[c]
     classes.head[c] = f
     classes.next_end[c] = min(classes.next_end[c], flows.last_byte[f])
@@ -168,6 +183,7 @@ def _follow(classes, flows, c, f, size):  # type: ignore[no-untyped-def]
 def _join(network, classes, links, c, now):  # type: ignore[no-untyped-def]
     """Let class ``c`` have a flow more; return the bandwidth of its narrowest link."""
     if classes.n_flow[c] == 0:
+        classes.last_byte[c] = 0.0
         classes.served[c] = 0.0  # counted anew, so that sums stay short
         classes.since[c] = now
         classes.next_end[c] = np.inf
@@ -197,7 +213,7 @@ def _join(network, classes, links, c, now):  # type: ignore[no-untyped-def]
 @inlined
 def foresee_end(classes, c, now):  # type: ignore[no-untyped-def]
     """When the next flow of class ``c`` ends, at its rate; it has been served until ``now``."""
-    classes.finish[c] = now + (classes.next_end[c] - classes.served[c]) / classes.rate[c]
+    classes.finish[c] = now + (classes.next_end[c] - classes.served[c]) / _pace(classes, c)
 
 
 @called
@@ -256,11 +272,12 @@ def _free(classes, links, c, n):  # type: ignore[no-untyped-def]
 
 
 @called
-def let_go(classes, links):  # type: ignore[no-untyped-def]
+def let_go(classes, links, now):  # type: ignore[no-untyped-def]
     """Free what flows had that have ended, or are about to, since rates were solved last."""
     for k in range(classes.n_changed[0]):
         c = classes.changed[k]
         if classes.n_ending[c] > 0:
+            serve(classes, links, c, now)
             _free(classes, links, c, classes.n_ending[c])
             classes.n_ending[c] = 0
 
