@@ -136,6 +136,8 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
         waiting=np.zeros(n_task, np.int32),
         bundle=np.full(n_task, -1, np.int32),
         owner=np.full(n_task, -1, np.int32),
+        first=np.full(n_task, -1, np.int32),
+        following=np.full(n_task, -1, np.int32),
         queues=make_queues(n_task, room.server),
         server_load=np.zeros(room.server),
         rings=Rings(

@@ -121,7 +121,8 @@ class BundleLinks(NamedTuple):
 class BundleWork(NamedTuple):
     """Everything together; ``bundle`` int32 (n_task,) is the coflow of a compute task's transfers, -1 if it sends none.
 
-    ``owner`` int32 (n_task,) is the compute task with whose bundle a transfer goes.
+    ``owner`` int32 (n_task,) is the compute task with whose bundle a transfer goes; ``first``, ``following`` int32
+    (n_task,) list those of each, -1 where they end.
     ``start``, ``end``, ``waiting`` and ``stop`` as in `flexnet.simulate.kernels.fair_state.FairWork`.
     """
 
@@ -131,6 +132,8 @@ class BundleWork(NamedTuple):
     waiting: npt.NDArray[np.int32]
     bundle: npt.NDArray[np.int32]
     owner: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    following: npt.NDArray[np.int32]
     queues: Queues
     server_load: Floats
     rings: Rings

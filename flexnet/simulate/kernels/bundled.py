@@ -127,10 +127,11 @@ def tell_transfers(tasks, work):  # type: ignore[no-untyped-def]
     """Start and end of transfers, which are those of their bundles."""
     for task in range(tasks.kind.shape[0]):
         if tasks.kind[task] <= BACKWARD and work.bundle[task] >= 0:
-            for p in range(tasks.succ_ptr[task], tasks.succ_ptr[task + 1]):
-                if tasks.kind[tasks.succ[p]] == NOMINAL_COMM and work.owner[tasks.succ[p]] == task:
-                    work.start[tasks.succ[p]] = work.coflows.start[work.bundle[task]]
-                    work.end[tasks.succ[p]] = work.coflows.arrival[work.bundle[task]]
+            t = work.first[task]
+            while t >= 0:
+                work.start[t] = work.coflows.start[work.bundle[task]]
+                work.end[t] = work.coflows.arrival[work.bundle[task]]
+                t = work.following[t]
 
 
 @inlined
@@ -187,13 +188,14 @@ def _send(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped
 def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """All that a task has sent is there."""
     work.coflows.arrival[work.bundle[task]] = now
-    for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
-        t = np.uint32(tasks.succ[p])
-        if tasks.kind[t] == NOMINAL_COMM and work.owner[t] == task:
-            for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
-                following = np.uint32(tasks.succ[q])
-                if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends
-                    _let_follow(tasks, work, following, now)
+    one = work.first[task]
+    while one >= 0:
+        t = np.uint32(one)
+        for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
+            following = np.uint32(tasks.succ[q])
+            if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends
+                _let_follow(tasks, work, following, now)
+        one = work.following[t]
 
 
 @inlined

@@ -20,7 +20,8 @@ MOST_ROUNDS = 8
 def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-untyped-def]
     """Make a coflow of the transfers that wait for each compute task, behind the rings; sum up what links carry.
 
-    A transfer that waits for several is of the first one's; the coflow begins when all of them have ended.
+    A transfer that waits for several is of the first one's; the coflow begins when all of them have ended.  One that
+    waits for other transfers alone, to hand on what they bring, is of the same task as the first of these.
 
     Returns
     -------
@@ -31,7 +32,7 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
     coflows, links = work.coflows, work.links
     links.bytes[:] = 0.0
     links.seen[:] = -1
-    work.owner[: tasks.kind.shape[0]] = -1
+    _find_owners(tasks, work)
     c = coflows.n[0]
     at = coflows.end[c - 1] if c > 0 else 0
     room = coflows.link.shape[0]
@@ -49,12 +50,12 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
         extra = 0.0
         for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
             t = np.uint32(tasks.succ[p])
-            if tasks.kind[t] != NOMINAL_COMM:
-                continue
-            if work.owner[t] >= 0:
+            if tasks.kind[t] == NOMINAL_COMM and work.owner[t] != task:
                 coflows.waiting[work.bundle[np.uint32(work.owner[t])]] += 1
-                continue
-            work.owner[t] = task
+        following = work.first[task]
+        while following >= 0:
+            t = np.uint32(following)
+            following = work.following[t]
             path = np.uint32(routes.transfer[t])
             size = tasks.bytes[t]
             first, last = network.route_ptr[path], network.route_ptr[path + 1]
@@ -96,6 +97,45 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
         c += 1
     coflows.n[0] = c
     return at
+
+
+@inlined
+def _find_owners(tasks, work):  # type: ignore[no-untyped-def]
+    """Set ``work.owner`` of every transfer, and make lists of what compute tasks own."""
+    n_task = tasks.kind.shape[0]
+    work.owner[:n_task] = -1
+    work.first[:n_task] = -1
+    for task in range(n_task):
+        if tasks.kind[task] <= BACKWARD:
+            last = -1
+            for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+                t = np.uint32(tasks.succ[p])
+                if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
+                    last = _own(work, task, t, last)
+    for task in range(n_task):
+        if tasks.kind[task] <= BACKWARD:
+            last = work.first[task]
+            while last >= 0 and work.following[np.uint32(last)] >= 0:
+                last = work.following[np.uint32(last)]
+            one = work.first[task]
+            while one >= 0:  # the list grows behind
+                for p in range(np.uint32(tasks.succ_ptr[one]), np.uint32(tasks.succ_ptr[one + 1])):
+                    t = np.uint32(tasks.succ[p])
+                    if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
+                        last = _own(work, task, t, last)
+                one = work.following[np.uint32(one)]
+
+
+@inlined
+def _own(work, task, t, last):  # type: ignore[no-untyped-def]
+    """Put transfer ``t`` behind ``last`` of those of a task, or first; return it."""
+    work.owner[t] = task
+    work.following[t] = -1
+    if last < 0:
+        work.first[task] = t
+    else:
+        work.following[np.uint32(last)] = t
+    return np.int64(t)
 
 
 @called
