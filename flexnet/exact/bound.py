@@ -109,7 +109,14 @@ def lower_bound(
         widest = average = np.inf
     rings, neighbours = most_rings(family, n_server), family.neighbours(n_server)
     most = _most_choices(problem)
-    needs = least_needs(problem, neighbours, most_choices=most, small_packet_bytes=small_packet_bytes, rings=rings)
+    needs = least_needs(
+        problem,
+        neighbours,
+        most_choices=most,
+        small_packet_bytes=small_packet_bytes,
+        rings=rings,
+        relays=problem.may_relay and family.forwards(n_server),
+    )
     lookout = Lookout(needs, n_server, widest)
     budget = _Budget(rounds, min(work, MOST_WORK), began + seconds)
     of = [lookout.first()]

@@ -115,6 +115,7 @@ def least_needs(
     most_choices: int = MOST_CHOICES,
     small_packet_bytes: float = 0.0,
     rings: int = 1,
+    relays: bool = False,
 ) -> Needs:
     """Needs of every operator of a problem.
 
@@ -130,6 +131,9 @@ def least_needs(
         many parts.
     small_packet_bytes, rings : float, int
         Which all-reduces may be cut short (`flexnet.exact.small_reduces`).
+    relays : bool
+        Whether servers may hand on what several get of one, and add up on the way what one gets of several: then one
+        copy leaves, or one sum arrives, and every transfer takes one link at least.
     """
     arrays = problem.arrays
     rows = [_distinct(problem, op) for op in range(len(problem.graph.operators))]
@@ -159,7 +163,7 @@ def least_needs(
         split = tuple(arrays.edge_split[e, :rank].tolist())
         key = (dims, split, size, *degrees)
         if key not in known:
-            needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours)
+            needs = _edge(dims, split, degrees[0], degrees[1], size, neighbours, relays)
             tables = (needs.receive, needs.send, needs.receive_all, needs.send_all, needs.total)
             receive, send, whole, whole_sent, total = (_least_pairs(t, labels[u], labels[v]) for t in tables)
             known[key] = EdgeNeeds(receive, send, whole, whole_sent, total, needs.covered, needs.read)
@@ -261,10 +265,11 @@ def _edge(
     consumer: Sequence[tuple[int, ...]],
     size: int,
     neighbours: int | None,
+    relays: bool,
 ) -> EdgeNeeds:
     """Needs of every pair of configs; dimensions that the same number cuts twice count as if cut independently.
 
-    Partial sums are a dimension more, of which a consumer's part reads all.
+    Partial sums are a dimension more, of which a consumer's part reads all; where servers relay, one sum reaches it.
     """
     rank = len(dims)
     shape = (len(producer), len(consumer))
@@ -283,6 +288,8 @@ def _edge(
             [[_along(dims[k] if k < rank else None, int(c), int(w)) for w in each_wanted] for c in each_cut]
         )
         facts = np.moveaxis(along[at_cut[:, None], at_wanted[None, :]], -1, 0)
+        if k == rank:
+            one_sum = largest * ratio, least.copy()
         for product, fact in zip(products, facts, strict=True):
             product *= fact
         covered = covered and bool((along[..., 6] > 0).all())
@@ -290,19 +297,26 @@ def _edge(
     dims_cut = sorted({dim for dim in split if dim >= 0})
     alike = np.array([prod(degrees) / prod(degrees[dim] for dim in dims_cut) for degrees in consumer])
     parts = np.array([prod(degrees) for degrees in consumer], np.float64)
-    receive = size * largest * (ratio - 1.0)
+    receive, receive_all = size * largest * (ratio - 1.0), size * least
+    single = np.ones(shape, np.bool_)  # nobody else gets the same, nor is it added up
+    copies = alike
+    if relays:
+        sums = np.array([degrees[-1] for degrees in producer], np.int64)[:, None]
+        single = (sums == 1) & (alike == 1)
+        receive, receive_all = np.where(sums > 1, size * one_sum[0], receive), size * one_sum[1]
+        copies = np.ones_like(alike)
     if len(dims_cut) < sum(dim >= 0 for dim in split):
         send, send_all, total = np.zeros(shape), np.zeros(shape), parts * receive
     else:
-        send = size * most_read * (alike * spread - 1.0)
+        send = size * most_read * (copies * spread - 1.0)
         total = np.maximum(size * alike * (lengths - kept), size * (alike * sent - stays))
-        send_all = size * alike * least_read
+        send_all = size * copies * least_read
     send = np.maximum(send, 0.0)
     if neighbours is not None:
         producers = np.array([prod(degrees) for degrees in producer], np.float64)[:, None]
-        total = np.maximum(total, parts * _byte_hops(receive, size * piece, neighbours))
-        total = np.maximum(total, producers * _byte_hops(send, size * piece_read, neighbours))
-    return EdgeNeeds(receive, send, size * least, send_all, np.maximum(total, 0.0), covered, read)
+        total = np.maximum(total, single * parts * _byte_hops(receive, size * piece, neighbours))
+        total = np.maximum(total, single * producers * _byte_hops(send, size * piece_read, neighbours))
+    return EdgeNeeds(receive, send, receive_all, send_all, np.maximum(total, 0.0), covered, read)
 
 
 def _byte_hops(bytes_: Floats, each: Floats, neighbours: int) -> Floats:

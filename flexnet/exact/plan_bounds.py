@@ -8,7 +8,8 @@ longest paths, where transfers to or from one task have all interfaces of its se
 tasks that share a machine (what one server computes, sends or receives) none ends before the least head, plus all their
 times there, plus the least tail (J. Carlier, European J. of Operational Research 11 (1982) 42-47); the machine is told
 that takes longest, over all tasks with heads or tails from some value on.  Of all servers together, every byte counts
-for the links that it takes at least, where a server has no more neighbours than interfaces (Moore's bound).
+for the links that it takes at least, where a server has no more neighbours than interfaces (Moore's bound).  What
+several servers get of one, and hand on, leaves it once at least, and every copy counts for one link; so do sums.
 
 With the network fixed, machines are cuts of it: what must leave a set of servers, over the links that do.  All-reduces
 are rings, which cross every cut that parts their servers, each way (ForestColl, arXiv:2402.06787, bounds collectives by
@@ -79,7 +80,11 @@ def longest(bounds: Iterable[PlanBound]) -> PlanBound:
 
 
 def bound_with_strategy(
-    graph: TaskGraph, cluster: Cluster, family: TopologyFamily, small_packet_bytes: float = 0.0
+    graph: TaskGraph,
+    cluster: Cluster,
+    family: TopologyFamily,
+    small_packet_bytes: float = 0.0,
+    copies: Counts | None = None,
 ) -> PlanBound:
     """What a task graph takes at least on any network of a family, whatever the routes and the order.
 
@@ -90,13 +95,20 @@ def bound_with_strategy(
     family : TopologyFamily
     small_packet_bytes : float
         As of `flexnet.simulate.protocol.Protocol`: small all-reduces may be cut short.
+    copies : int32 (n_task,), optional
+        As of `flexnet.plan.task_graph_builder.Builder.alike`, where servers hand on what several get: then one copy
+        leaves a server, or one sum comes to it, at least.
     """
+    if copies is None or not family.forwards(graph.n_server):
+        copies = np.ones(graph.n_task, np.int32)
     n, widest = graph.n_server, family.widest_server(cluster)
     sent = _ring_bytes(graph, small_packet_bytes, most_rings(family, n))
     out = into = np.full(n, widest)
-    head, tail, alone = _paths(graph, sent / widest, out, into)
-    machines = _machines(graph, sent, out, into, _latest_first(head, tail))
-    everything = _all_servers(graph, sent, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail)
+    head, tail, alone = _paths(graph, sent / widest, out, into, copies)
+    machines = _machines(graph, sent, out, into, _latest_first(head, tail), copies)
+    everything = _all_servers(
+        graph, sent, copies, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail
+    )
     return _rounded(longest([_path(head, tail, alone), *machines, everything]))
 
 
@@ -123,9 +135,10 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     slowest, ring_seconds = np.minimum(out, into), np.zeros(graph.n_task)
     for task in np.flatnonzero(sent).tolist():
         ring_seconds[task] = sent[task] / slowest[graph.members(task)].min()
-    head, tail, alone = _paths(graph, ring_seconds, out, into)
+    each = np.ones(graph.n_task, np.int32)
+    head, tail, alone = _paths(graph, ring_seconds, out, into, each)
     orders = _latest_first(head, tail)
-    machines, of_cuts = _machines(graph, sent, out, into, orders), _of_cuts(graph, sent, network, orders)
+    machines, of_cuts = _machines(graph, sent, out, into, orders, each), _of_cuts(graph, sent, network, orders)
     return _rounded(longest([_path(head, tail, alone), *machines, *of_cuts]))
 
 
@@ -148,11 +161,13 @@ def _sizes(graph: TaskGraph, tasks: Ints) -> Floats:
     return sizes
 
 
-def _paths(graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats) -> tuple[Floats, Floats, Floats]:
+def _paths(
+    graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats, copies: Counts
+) -> tuple[Floats, Floats, Floats]:
     """Heads, tails and times alone of all tasks, seconds.
 
-    ``out`` and ``into`` are bytes/s of the servers.  Servers reduce inside before they send, so the head of an
-    all-reduce is that of its bytes.
+    ``out`` and ``into`` are bytes/s of the servers; ``copies`` as of `bound_with_strategy`.  Servers reduce inside
+    before they send, so the head of an all-reduce is that of its bytes.
     """
     n_task, reduces = graph.n_task, graph.kind == ALLREDUCE
     comm = np.flatnonzero(graph.kind == NOMINAL_COMM)
@@ -160,6 +175,8 @@ def _paths(graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats) ->
     sent, received = np.zeros((2, n_task))
     sent[comm], received[comm] = (_sizes(graph, comm) / speed for speed in (out[source], into[target]))
     alone = graph.seconds + ring_seconds + np.maximum(sent, received)
+    sent /= np.maximum(copies, 1)
+    received /= np.maximum(-copies, 1)
     head, tail = np.zeros((2, n_task))
     n_pred = np.bincount(graph.succ, minlength=n_task).astype(np.int32)
     order = np.zeros(n_task, np.int32)
@@ -174,7 +191,9 @@ def _path(head: Floats, tail: Floats, alone: Floats) -> PlanBound:
     return PlanBound(float((head + alone + tail).max(initial=0.0)), "critical path")
 
 
-def _machines(graph: TaskGraph, sent: Floats, out: Floats, into: Floats, orders: Orders) -> Iterator[PlanBound]:
+def _machines(
+    graph: TaskGraph, sent: Floats, out: Floats, into: Floats, orders: Orders, copies: Counts
+) -> Iterator[PlanBound]:
     """What every server computes, sends and receives; ``out`` and ``into`` are bytes/s of the servers."""
     compute, comm = np.flatnonzero(graph.kind <= BACKWARD), np.flatnonzero(graph.kind == NOMINAL_COMM)
     reduces = np.flatnonzero(sent)
@@ -184,9 +203,10 @@ def _machines(graph: TaskGraph, sent: Floats, out: Floats, into: Floats, orders:
     first, count = _jobs(graph, comm)
     first[reduces] = len(comm) + graph.group_ptr[graph.place[reduces]]
     count[reduces] = members[graph.place[reduces]]
-    size = np.concatenate([_sizes(graph, comm), np.repeat(per_group, members)])
+    of_groups, sizes = np.repeat(per_group, members), _sizes(graph, comm)
     source, target = np.divmod(graph.place[comm], np.int32(graph.n_server))
-    for words, end, speed in (("sent", source, out), ("received", target, into)):
+    for words, end, speed, alike in (("sent", source, out, copies), ("received", target, into, -copies)):
+        size = np.concatenate([sizes / np.maximum(alike[comm], 1), of_groups])
         servers = np.concatenate([end, graph.group])
         seconds = np.divide(size, speed[servers], out=np.zeros(len(size)), where=size > 0)
         yield _of_every_server(f"bytes {words} by", (first, count), servers, seconds, orders)
@@ -217,17 +237,24 @@ def _of_every_server(
 
 
 def _all_servers(
-    graph: TaskGraph, sent: Floats, bandwidth: float, neighbours: int | None, head: Floats, tail: Floats
+    graph: TaskGraph,
+    sent: Floats,
+    copies: Counts,
+    bandwidth: float,
+    neighbours: int | None,
+    head: Floats,
+    tail: Floats,
 ) -> PlanBound:
-    """All bytes over the interfaces of all servers, each for every link it takes at least."""
+    """All bytes over the interfaces of all servers, each for every link it takes at least; what is alike for one."""
     n, comm, reduces = graph.n_server, np.flatnonzero(graph.kind == NOMINAL_COMM), graph.kind == ALLREDUCE
     members = np.diff(graph.group_ptr)[graph.place[reduces]]
-    pairs = np.bincount(graph.place[comm], _sizes(graph, comm), n * n).astype(np.float64).reshape(n, n)
+    size, alone = _sizes(graph, comm), copies[comm] == 1
+    pairs = np.bincount(graph.place[comm], size * alone, n * n).astype(np.float64).reshape(n, n)
     hops = np.append(least_hops(n - 1, neighbours), 0)  # every row's largest go to neighbours, the next to theirs
     byte_hops = max(float(-np.sort(-rows, axis=1).sum(axis=0) @ hops) for rows in (pairs, pairs.T))
     used = (graph.kind == NOMINAL_COMM) | reduces
     rest = float(head[used].min(initial=np.inf) + tail[used].min(initial=np.inf)) if used.any() else 0.0
-    total = byte_hops + float(sent[reduces] @ members)
+    total = byte_hops + float(size[~alone].sum()) + float(sent[reduces] @ members)
     return PlanBound(rest + total / bandwidth, "bytes of all servers over the links they take")
 
 

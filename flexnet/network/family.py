@@ -81,6 +81,10 @@ class TopologyFamily(ABC):
         """Servers that a server can be linked to at most, where servers forward for others; None if none does."""
         return None
 
+    def forwards(self, n_server: int) -> bool:
+        """Whether a server may lie on the way between others, to which it may hand on what they get as well."""
+        return self.neighbours(n_server) is not None
+
     @classmethod
     def parameters(cls) -> frozenset[str]:
         """Names of its parameters."""

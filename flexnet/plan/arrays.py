@@ -20,7 +20,8 @@ MAX_RANK = 6
 class ProblemArrays(NamedTuple):
     """Struct of arrays; shapes in brackets.
 
-    ``n_server``, ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s), ``exact_intra_server`` are scalars.
+    Scalars: ``n_server``, ``interfaces`` (of a server), ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s),
+    ``exact_intra_server``.
     Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
     Candidates: ``degrees`` (n_candidate, MAX_RANK; behind those of output 0 that of a reduction, or 1), ``parts``,
     ``batch_only`` (cut along the batch alone),
@@ -39,6 +40,7 @@ class ProblemArrays(NamedTuple):
     """
 
     n_server: int
+    interfaces: int
     big_gpu: int
     inter_gpu_bandwidth: float
     exact_intra_server: bool
@@ -130,6 +132,9 @@ class Workspace(NamedTuple):
     first task of every operator, ``first_transfer`` (n_edge,) the first of those that bring what goes along an edge,
     ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier`` (n_task,) lists of the transfers of
     every pair of servers, and the numbers (1,) say how much is used.
+    ``copies`` (n_task,): as how many others at once a transfer brings the same from one server, or, below 0, what is
+    added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
+    (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server`` (n_server,).
     """
 
     kind: npt.NDArray[np.int8]
@@ -150,6 +155,14 @@ class Workspace(NamedTuple):
     latest: npt.NDArray[np.int32]
     earlier: npt.NDArray[np.int32]
     box: Box
+    copies: npt.NDArray[np.int32]
+    between: npt.NDArray[np.int32]
+    gets: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    member: npt.NDArray[np.int32]
+    record: npt.NDArray[np.int32]
+    server: npt.NDArray[np.int32]
+    n_tree: npt.NDArray[np.int64]
     n_task: npt.NDArray[np.int64]
     n_record: npt.NDArray[np.int64]
     n_group: npt.NDArray[np.int64]

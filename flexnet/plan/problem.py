@@ -27,6 +27,9 @@ __all__ = ["Problem", "make_problem"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+MOST_RELAYING = 1024
+"""Of more servers none hands on: trees, and who has what, are tables of all pairs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -52,6 +55,11 @@ class Problem:
         """The same problem, but that no transfer takes turns."""
         semantics = replace(self.semantics, transfers_in_turn=False)
         return replace(self, semantics=semantics, arrays=self.arrays._replace(in_turn=False))
+
+    @property
+    def may_relay(self) -> bool:
+        """Whether servers may hand on what several of them get; not of more than ``MOST_RELAYING``."""
+        return self.semantics.relay_transfers and self.cluster.n_server <= MOST_RELAYING
 
     @property
     def bucket_bytes(self) -> int:
@@ -152,6 +160,7 @@ def make_problem(
     splits, reaches = [split for split, _ in seen], [reach for _, reach in seen]
     arrays = ProblemArrays(
         n_server=cluster.n_server,
+        interfaces=cluster.degree,
         big_gpu=cluster.big_gpu,
         inter_gpu_bandwidth=float(cluster.inter_gpu_bandwidth),
         exact_intra_server=semantics.intra_server_factor_exact,

@@ -64,6 +64,10 @@ class Semantics:
     transfers_in_turn : bool
         Of two transfers between the same servers, one that is for an operator which needs that of the other waits for
         it (`flexnet.plan.turns`); otherwise they share links.
+    relay_transfers : bool
+        What several servers get of one is handed on by those that have it, and partial sums are added on their way,
+        along trees in the network (`flexnet.network.relays`); otherwise each transfer goes by itself, whatever it
+        passes (simulator.cc:801).
     """
 
     name: str
@@ -83,6 +87,7 @@ class Semantics:
     spread_transfers: bool
     share_transfers: bool
     transfers_in_turn: bool
+    relay_transfers: bool
 
 
 ORIGINAL = Semantics(
@@ -103,6 +108,7 @@ ORIGINAL = Semantics(
     spread_transfers=False,
     share_transfers=False,
     transfers_in_turn=False,
+    relay_transfers=False,
 )
 """What the released FlexNet does."""
 
@@ -124,6 +130,7 @@ CORRECTED = Semantics(
     spread_transfers=True,
     share_transfers=True,
     transfers_in_turn=True,
+    relay_transfers=True,
 )
 """What the TopoOpt paper means; the default."""
 

@@ -1,8 +1,10 @@
 """Builds the task graph of a strategy, again and again in the same memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from flexnet.plan.arrays import MAX_RANK, Box, ProblemArrays, Strategy, TaskArrays, Workspace
 from flexnet.plan.kernels.build import build_tasks
@@ -11,12 +13,19 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
 from flexnet.structs import held
 
-__all__ = ["Builder", "build"]
+__all__ = ["Builder", "Trees", "build"]
+
+Trees = Callable[[], npt.NDArray[np.int16]]
+"""Tells of a network who hands on to whom (`flexnet.network.relays.relay_trees`), once it is needed."""
+
+NO_TREES = np.zeros((0, 0), np.int16)
 
 
 def _workspace(
-    n_op: int, n_edge: int, n_pair: int, n_task: int, n_record: int, n_group: int, n_member: int
+    problem: ProblemArrays, relays: bool, n_task: int, n_record: int, n_group: int, n_member: int
 ) -> Workspace:
+    n_op, n_edge = len(problem.rank), len(problem.edge_src)
+    n_server = problem.n_server if relays else 0
     return Workspace(
         kind=np.empty(n_task, np.int8),
         place=np.empty(n_task, np.int32),
@@ -33,8 +42,16 @@ def _workspace(
         first=np.empty(n_op, np.int64),
         first_transfer=np.empty(n_edge, np.int64),
         fill=np.empty(n_task, np.int32),
-        latest=np.empty(n_pair, np.int32),
+        latest=np.empty(problem.n_server**2 if problem.in_turn else 0, np.int32),
         earlier=np.empty(n_task, np.int32),
+        copies=np.ones(n_task if relays else 0, np.int32),
+        between=np.empty(n_server**2, np.int32),
+        gets=np.full(n_server, -1, np.int32),
+        region=np.empty(n_server, np.int32),
+        member=np.empty(n_server, np.int32),
+        record=np.empty(n_server, np.int32),
+        server=np.empty(n_server, np.int32),
+        n_tree=np.empty(1, np.int64),
         box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),
         n_task=np.empty(1, np.int64),
         n_record=np.empty(1, np.int64),
@@ -52,52 +69,82 @@ class Builder:
     _held_problem: ProblemArrays = field(init=False)  # for kernels, as the next
     _held_work: Workspace = field(init=False)
     _strategy: Strategy | None = None
+    _parents: npt.NDArray[np.int16] = field(default_factory=lambda: NO_TREES)
     _arrays: TaskArrays | None = None
+    _any_alike: bool = False  # whether some transfers of the strategy could go along trees
 
     def __post_init__(self) -> None:
-        arrays = self.problem.arrays
-        self._held_problem = held(arrays)
-        n_pair = arrays.n_server**2 if arrays.in_turn else 0
-        self._reserve(_workspace(len(arrays.rank), len(arrays.edge_src), n_pair, 1024, 4096, 64, 1024))
+        self._held_problem = held(self.problem.arrays)
+        self._reserve(1024, 4096, 64, 1024)
 
-    def _reserve(self, work: Workspace) -> None:
-        self._work, self._held_work = work, held(work)
+    def _reserve(self, *sizes: int) -> None:
+        self._work = _workspace(self.problem.arrays, self.problem.may_relay, *sizes)
+        self._held_work = held(self._work)
 
-    def arrays(self, strategy: Strategy) -> TaskArrays:
+    def arrays(self, strategy: Strategy, trees: Trees | None = None) -> TaskArrays:
         """Task arrays of ``strategy``: views that are valid until the next call.
 
         A strategy's arrays are never written to once made, so asking for the same object again costs nothing.
+
+        Parameters
+        ----------
+        strategy : Strategy
+        trees : callable, optional
+            Who hands on to whom, if problem and network let servers; it is called only where several get the same.
+            None: every transfer goes by itself.
         """
-        if self._arrays is None or strategy is not self._strategy:
-            self._arrays = self._build(strategy)
-            self._strategy = strategy
+        known = self._arrays is not None and strategy is self._strategy
+        parents = NO_TREES
+        if trees is not None and self.problem.may_relay:
+            if not known and not self._any_alike:  # nor will there be, most likely
+                self._build(strategy, NO_TREES)
+                known = True
+            parents = trees() if self._any_alike else NO_TREES
+        if not known or (parents is not self._parents and self._any_alike):
+            self._build(strategy, parents)
+        assert self._arrays is not None
         return self._arrays
 
-    def _build(self, strategy: Strategy) -> TaskArrays:
+    def alike(self, strategy: Strategy) -> npt.NDArray[np.int32]:
+        """Of every task of `arrays` without trees, what ``copies`` of `Workspace` tells; valid until the next call."""
+        relays = self.problem.may_relay
+        self._build(strategy, NO_TREES, counted=relays)
+        n_task = int(self._work.n_task[0])
+        return self._work.copies[:n_task] if relays else np.ones(n_task, np.int32)
+
+    def _build(self, strategy: Strategy, parents: npt.NDArray[np.int16], *, counted: bool = False) -> None:
         while True:
-            sizes = build_tasks(self._held_problem, strategy, self._held_work)
+            if counted:
+                self._work.copies[:] = 1
+            sizes = build_tasks(self._held_problem, strategy, parents, counted, self._held_work)
             n_task, n_record, n_group, n_member = sizes
             work = self._work
             room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
             if all(size <= has for size, has in zip(sizes, room, strict=True)):
-                return TaskArrays(
-                    work.kind[:n_task],
-                    work.place[:n_task],
-                    work.seconds[:n_task],
-                    work.bytes[:n_task],
-                    work.rank[:n_task],
-                    work.succ_ptr[: n_task + 1],
-                    work.succ[:n_record],
-                    work.n_pred[:n_task],
-                    work.group_ptr[: n_group + 1],
-                    work.group[:n_member],
-                )
-            grown = [max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)]
-            self._reserve(_workspace(len(work.first), len(work.first_transfer), len(work.latest), *grown))
+                break
+            self._reserve(*(max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)))
+        self._strategy, self._parents, self._any_alike = strategy, parents, bool(work.n_tree[0])
+        self._arrays = TaskArrays(
+            work.kind[:n_task],
+            work.place[:n_task],
+            work.seconds[:n_task],
+            work.bytes[:n_task],
+            work.rank[:n_task],
+            work.succ_ptr[: n_task + 1],
+            work.succ[:n_record],
+            work.n_pred[:n_task],
+            work.group_ptr[: n_group + 1],
+            work.group[:n_member],
+        )
 
 
 def build(
-    problem: Problem, strategy: Strategy, builder: Builder | None = None, *, any_order: bool = False
+    problem: Problem,
+    strategy: Strategy,
+    builder: Builder | None = None,
+    *,
+    trees: Trees | None = None,
+    any_order: bool = False,
 ) -> TaskGraph:
     """Task graph of ``strategy``, with arrays of its own.
 
@@ -107,10 +154,12 @@ def build(
     strategy : Strategy
     builder : Builder, optional
         One of the problem, where many are built.
+    trees : callable, optional
+        As of `Builder.arrays`.
     any_order : bool
         What a task sends may leave in any order: an order that spreads it (`spread_transfers`) takes much of the time.
     """
-    t = (builder or Builder(problem)).arrays(strategy)
+    t = (builder or Builder(problem)).arrays(strategy, trees)
     graph = TaskGraph(
         problem.cluster.n_server,
         t.kind.copy(),

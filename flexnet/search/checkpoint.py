@@ -18,7 +18,7 @@ from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 10
+VERSION = 11
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut_round", "left_out")

@@ -1,7 +1,7 @@
 """A plan: a strategy on a network, priced.  What a search finds, and what can be changed by hand and priced again."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
 from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
+from flexnet.network.relays import relay_trees
 from flexnet.network.topology import Topology
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
@@ -256,7 +257,8 @@ def price(
             f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
         )
     if problem.semantics.fair_links:
-        timeline = written_timeline(problem, build(problem, strategy), network, protocol)
+        graph = build(problem, strategy, trees=partial(relay_trees, network))
+        timeline = written_timeline(problem, graph, network, protocol)
     else:
         tasks = Builder(problem).arrays(strategy)
         timeline = FifoLinks(problem.semantics, segment_bytes).timeline(
@@ -268,4 +270,4 @@ def price(
 @lru_cache(maxsize=1)
 def _task_graph(plan: Plan) -> TaskGraph:
     """Asked for by every output; of thousands of servers it takes ten seconds, and gigabytes."""
-    return build(plan.problem, plan.strategy)
+    return build(plan.problem, plan.strategy, trees=partial(relay_trees, plan.network))

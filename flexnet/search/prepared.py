@@ -12,6 +12,7 @@ from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
+from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.search.alternate import CoSearch
 from flexnet.search.buckets import are_open, with_best_buckets
 from flexnet.search.candidates import Candidate, choose, without_idle_waits
@@ -269,7 +270,8 @@ class Prepared:
             cluster = packet_cluster(cluster, self.family.interfaces(cluster.n_server))
             network = packet_network(network)
         of_all = PlanBound(bound.seconds, "as any plan")
-        of_strategy = bound_with_strategy(graph, cluster, self.family, protocol.small_packet_bytes)
+        direct, copies = build(plan.problem, plan.strategy), Builder(plan.problem).alike(plan.strategy)
+        of_strategy = bound_with_strategy(direct, cluster, self.family, protocol.small_packet_bytes, copies)
         of_network = bound_with_network(graph, network, protocol.small_packet_bytes)
         return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))
 

@@ -12,6 +12,7 @@ from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
 from flexnet.network.network import Network
+from flexnet.network.relays import relay_trees
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
@@ -130,15 +131,15 @@ class Pricer:
         self._known.forget()
         if self.every_exact or not self.problem.semantics.fair_links:
             return
-        told = [(*self._roughly(*plan), plan[0]) for plan in plans]
+        told = [(*self._roughly(*plan), plan) for plan in plans]
         least = min(rough.seconds for rough, _, _ in told)
         near = [plan for plan in told if plan[0].seconds <= NEAR * least]
-        rough, arrays, strategy = max(near, key=lambda plan: plan[0].hops)
-        tasks, in_turn = self._builder.arrays(strategy), partial(self._in_turn, strategy)
+        rough, arrays, (strategy, network) = max(near, key=lambda plan: plan[0].hops)
+        tasks, in_turn = self._tasks_on(strategy, network), partial(self._in_turn, strategy, network)
         self._links = resolution_for(rough, tasks, in_turn, arrays, self._priced, least)
 
     def _roughly(self, strategy: Strategy, network: Network) -> tuple[Rough, NetworkArrays]:
-        tasks = self._builder.arrays(strategy)
+        tasks = self._tasks_on(strategy, network)
         arrays = self._arrays(tasks, network)
         return roughly(tasks, arrays, self._priced), arrays
 
@@ -154,7 +155,7 @@ class Pricer:
             return Price(np.inf, False, None)
         if self.remembers and not self._draws_directions(network):
             return self._remembered(strategy, network, limit)
-        tasks = self._builder.arrays(strategy)
+        tasks = self._tasks_on(strategy, network)
         directions = self._directions(rng, tasks, network)
         links = self._links_for(tasks)
         seconds = links.seconds(tasks, self._arrays(tasks, network), limit=limit, directions=directions)
@@ -165,7 +166,7 @@ class Pricer:
         key = self._known.key_of(strategy)
         priced = self._known.find(network, key, limit)
         if priced is None:
-            tasks = self._builder.arrays(strategy)
+            tasks = self._tasks_on(strategy, network)
             seconds = self._links_for(tasks).seconds(tasks, self._arrays(tasks, network), limit=limit)
             priced = Priced(seconds, seconds <= limit)
             self._known.keep(network, key, priced)
@@ -204,7 +205,7 @@ class Pricer:
         """The problem in which transfers take turns, or do not, as is faster, and what `exact` tells of that."""
         if not self.problem.semantics.fair_links:
             return self.problem, self.rough(strategy, network, directions)
-        ways = self._ways(strategy)
+        ways = self._ways(strategy, network)
         with ThreadPoolExecutor(n_thread) as beside:
             times = beside.map(lambda way: written_timeline(way[0], way[1], network, self.protocol), ways)
             found, timeline = min(zip(ways, times, strict=True), key=lambda told: told[1].seconds)
@@ -216,39 +217,43 @@ class Pricer:
         for one, on, seconds, problem in self._sent:
             if one is strategy and on is network and seconds == timeline.seconds:
                 return problem
-        (first, graph), *others = self._ways(strategy)
+        (first, graph), *others = self._ways(strategy, network)
         if others and written_timeline(first, graph, network, self.protocol).seconds > timeline.seconds:
             return others[0][0]
         return first
 
-    def _in_turn(self, strategy: Strategy) -> TaskArrays:
-        """Task arrays of a strategy whose transfers take turns, where any do."""
-        return Builder(self.problem).arrays(strategy)
+    def _tasks_on(self, strategy: Strategy, network: Network) -> TaskArrays:
+        """Task arrays of a strategy on a network, valid until the next call."""
+        return self._builder.arrays(strategy, partial(relay_trees, network))
 
-    def _ways(self, strategy: Strategy) -> list[tuple[Problem, TaskGraph]]:
+    def _in_turn(self, strategy: Strategy, network: Network) -> TaskArrays:
+        """The same with transfers that take turns, where any do."""
+        return Builder(self.problem).arrays(strategy, partial(relay_trees, network))
+
+    def _ways(self, strategy: Strategy, network: Network) -> list[tuple[Problem, TaskGraph]]:
         """Problems with a strategy's tasks: with transfers at once, and with turns; one where none takes any."""
-        at_once = self.problem.with_transfers_at_once()
-        ways = [(one, build(one, strategy)) for one in (at_once, self.problem)]
+        at_once, trees = self.problem.with_transfers_at_once(), partial(relay_trees, network)
+        ways = [(one, build(one, strategy, trees=trees)) for one in (at_once, self.problem)]
         return ways[1:] if len(ways[0][1].succ) == len(ways[1][1].succ) else ways
 
     def rough(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times as proposals are priced."""
-        tasks = self._builder.arrays(strategy)
+        tasks = self._tasks_on(strategy, network)
         return self._links_for(tasks).timeline(tasks, self._arrays(tasks, network), directions=directions)
 
     def exact_work(self, strategy: Strategy, network: Network) -> float:
         """Hops of packets, which `exact` follows or, if they are many, shares links among; 0 where it needs no time."""
         if not self.problem.semantics.fair_links:
             return 0.0
-        tasks = self._builder.arrays(strategy)
+        tasks = self._tasks_on(strategy, network)
         if not self.protocol.by_packet and len(tasks.kind) <= EXACT_TASKS:
             return 0.0
-        n_way = 1 if len(self._in_turn(strategy).succ) == len(tasks.succ) else 2  # as of `_ways`
+        n_way = 1 if len(self._in_turn(strategy, network).succ) == len(tasks.succ) else 2  # as of `_ways`
         return n_way * packet_hops(tasks, self._arrays(tasks, network), self.protocol)
 
     def routed(self, strategy: Strategy, network: Network) -> Network:
         """The network with routes for all that a strategy sends; the same but on large ones that lack some."""
-        return self._routed(self._builder.arrays(strategy), network) if network.implies_routes else network
+        return self._routed(self._tasks_on(strategy, network), network) if network.implies_routes else network
 
     def tasks(self, strategy: Strategy) -> TaskArrays:
         """Task arrays of a strategy, valid until the next call."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from flexnet.exact.plan_bounds import bound_with_network, bound_with_strategy
 from flexnet.model.zoo import MODELS
 from flexnet.network.build import build_network, family_of
 from flexnet.network.network import Network
+from flexnet.network.relays import relay_trees
 from flexnet.network.topology import Topology
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.plan.task_graph import TaskGraph
-from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.search.find import find_plan
 from flexnet.search.networks import fixed_network, rebuilder
@@ -149,12 +151,15 @@ def test_no_replay_takes_less(topology: str, n_server: int, seed: int) -> None:
     """Of transfers and all-reduces of tens of bytes to tens of MB, followed by packets and as fluids."""
     rng = np.random.default_rng(seed)
     problem = small_problem(rng, n_server, int(rng.integers(2, 6)), 4)
+    problem = replace(problem, arrays=problem.arrays._replace(interfaces=1))  # the same for two goes on
     family = family_of(topology, degree=2, semantics=CORRECTED)
     strategy = random_strategy(rng, problem)
     rebuild = rebuilder(problem, family) if family.follows_demand else None
     demand = Pricer(problem).demand(strategy)
     network = fixed_network(problem, family, rng) if rebuild is None else rebuild(rng, demand)
-    graph, network = larger(build(problem, strategy), network, int(rng.choice([1, 1_000, 30_000, 300_000])))
+    times, copies = int(rng.choice([1, 1_000, 30_000, 300_000])), Builder(problem).alike(strategy).copy()
+    direct, _ = larger(build(problem, strategy), network, times)
+    graph, network = larger(build(problem, strategy, trees=partial(relay_trees, network)), network, times)
     cluster = replace(problem.cluster, link_bandwidth=network.link_bandwidth)
     by_members = PACKET._replace(rings_by_index=False)
     for protocol in (by_members, FLUID):
@@ -162,8 +167,11 @@ def test_no_replay_takes_less(topology: str, n_server: int, seed: int) -> None:
         small, as_fast, there = protocol.small_packet_bytes, cluster, network
         if protocol.by_packet:
             as_fast, there = packet_cluster(cluster, family.interfaces(n_server)), packet_network(network)
-        assert bound_with_strategy(graph, as_fast, family, small).seconds <= takes
+        assert bound_with_strategy(direct, as_fast, family, small, copies).seconds <= takes
         assert bound_with_network(graph, there, small).seconds <= takes
+        takes = replay(direct, network, protocol=protocol).seconds
+        assert bound_with_strategy(direct, as_fast, family, small).seconds <= takes
+        assert bound_with_network(direct, there, small).seconds <= takes
 
 
 def test_bytes_take_whole_picoseconds_where_packets_are_followed() -> None:

@@ -60,3 +60,7 @@ class Drawn(TopologyFamily):
             return self.interfaces(n) * cluster.link_bandwidth or cluster.link_bandwidth
         widest = max(speeds.bandwidth[:n].sum(axis=1).max(), speeds.bandwidth[:, :n].sum(axis=0).max())
         return float(widest) or cluster.link_bandwidth
+
+    def forwards(self, n_server: int) -> bool:
+        """Whether servers are linked to one another."""
+        return bool(self.topology.links[:n_server, :n_server].any())

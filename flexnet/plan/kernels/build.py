@@ -3,8 +3,9 @@
 That is (simulator.cc:801 in FlexNet): forward and backward of every operator's parts; an all-reduce for every weight;
 then the transfers, by consumer, its input, its part and the producer's part, forward before backward.  Tasks lie in
 blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators;
-consumers on the same servers may share transfers, those between two servers take turns, and all-reduces may be put
-together in buckets, in the order in which gradients come: those of later operators first.
+consumers on the same servers may share transfers, servers hand on what several get, transfers between two servers take
+turns, and all-reduces may be put together in buckets, in the order in which gradients come: those of later operators
+first.
 """
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.kernels.buckets import join_bucket
 from flexnet.plan.kernels.records import add_record, add_task, has_room
+from flexnet.plan.kernels.relays import are_alike, hand_on
 from flexnet.plan.kernels.sharing import shared_edge
 from flexnet.plan.kernels.transfers import add_transfers
 from flexnet.plan.kernels.turns import let_take_turns
@@ -21,26 +23,33 @@ __all__ = ["build_tasks"]
 
 
 @kernel
-def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
+def build_tasks(problem, strategy, parents, counted, work):  # type: ignore[no-untyped-def]
     """Fill ``work`` with the task graph of ``strategy``.
 
     Parameters
     ----------
     problem : flexnet.plan.arrays.ProblemArrays
     strategy : flexnet.plan.arrays.Strategy
+    parents : int16 (n_server, n_server) or (0, 0)
+        From whom the server of a column gets what several get from that of a row (`flexnet.plan.kernels.relays`);
+        empty: from that one.
+    counted : bool
+        Without those, set ``work.copies``.
     work : flexnet.plan.arrays.Workspace
 
     Returns
     -------
     n_task, n_record, n_group, n_member : int
         Sizes used; any of them may exceed the workspace's capacity, and then the call must be repeated with a
-        larger one (nothing is written past the end).
+        larger one (nothing is written past the end).  ``work.n_tree`` is of how many edges transfers could go along
+        trees.
     """
     n_op = problem.rank.shape[0]
     work.n_task[0] = 0
     work.n_record[0] = 0
     work.n_group[0] = 0
     work.n_member[0] = 0
+    work.n_tree[0] = 0
     work.group_ptr[0] = 0
     for op in range(n_op):
         _add_parts(problem, strategy, work, op)
@@ -53,7 +62,12 @@ def build_tasks(problem, strategy, work):  # type: ignore[no-untyped-def]
         shared = shared_edge(problem, strategy, edge)
         work.first_transfer[edge] = work.n_task[0] if shared < 0 else work.first_transfer[shared]
         if shared < 0 or problem.edge_dst[shared] != problem.edge_dst[edge]:
+            first_record = work.n_record[0]
             add_transfers(problem, strategy, work, edge, shared)
+            if shared < 0 and are_alike(problem, strategy, edge):
+                work.n_tree[0] += 1
+                if (parents.shape[0] > 0 or counted) and has_room(work):
+                    hand_on(problem, strategy, work, edge, first_record, parents)
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
         let_take_turns(problem, work, n_before, work.n_task[0])
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]

@@ -100,8 +100,9 @@ def _join_parts(problem, strategy, work, src, i, dst, j, size, shared, known):  
         add_record(work, consumer + 1, producer + 1)
         return known
     if shared >= 0:
-        add_record(work, known, consumer)
-        add_record(work, consumer + 1, known + 1)
+        if known >= work.place.shape[0] or work.place[known] % problem.n_server == dst_server:  # else added up before
+            add_record(work, known, consumer)
+            add_record(work, consumer + 1, known + 1)
         return known + 2
     there = add_task(work, NOMINAL_COMM, src_server * problem.n_server + dst_server, 0.0, size, 2 * dst)
     back = add_task(work, NOMINAL_COMM, dst_server * problem.n_server + src_server, 0.0, size, 2 * dst)

@@ -43,5 +43,6 @@ def most_promising(
         work += size
         graph = build(problem, strategy, builder, any_order=True)
         found.append(strategy)
-        least.append(bound_with_strategy(graph, problem.cluster, family).seconds)
+        copies = builder.alike(strategy)
+        least.append(bound_with_strategy(graph, problem.cluster, family, copies=copies).seconds)
     return tuple(found[i] for i in np.argsort(least, kind="stable")[:most].tolist())
