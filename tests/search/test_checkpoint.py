@@ -207,7 +207,7 @@ def test_a_missing_or_unreadable_file_is_refused(tmp_path):
 def test_another_version_is_refused(content, tmp_path):
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
-    refused(path, r"is not one of this version of flexnet \(version 10\)")
+    refused(path, r"is not one of this version of flexnet \(version 11\)")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
