@@ -6,6 +6,7 @@ same trees, and are added on the way.  So do collectives of NCCL and of the sche
 packs into a network: broadcast and reduction along spanning trees that share its links.  Messages go on as a whole.
 """
 
+from typing import NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -13,12 +14,25 @@ import numpy.typing as npt
 
 from flexnet.network.kernels.relays import grow_trees
 from flexnet.network.network import Network
+from flexnet.plan.task_graph_builder import NO_TREES, Trees
 
-__all__ = ["relay_trees"]
+__all__ = ["relay_trees", "trees_on"]
 
 PASSES = 2  # after which the busiest link of random networks has 1.0 to 1.4 times the mean
 
-_known: dict[tuple[int, int], tuple[ref[npt.NDArray[np.int32]], npt.NDArray[np.int16]]] = {}
+_known: dict[int, "_Known"] = {}
+
+
+class _Known(NamedTuple):
+    """Trees of the networks with these links, which may differ in routes and rings, and what task graphs need of them.
+
+    ``needed`` are the trees, or `NO_TREES` where no server is on the way to another.
+    """
+
+    links: ref[npt.NDArray[np.int32]]
+    bandwidth: ref[npt.NDArray[np.float64]]
+    trees: npt.NDArray[np.int16]
+    needed: npt.NDArray[np.int16]
 
 
 def relay_trees(network: Network) -> npt.NDArray[np.int16]:
@@ -46,13 +60,23 @@ def relay_trees(network: Network) -> npt.NDArray[np.int16]:
     >>> relay_trees(connect(ring, 1e9, 1e-6, routes))[0].tolist()
     [0, 0, 1, 4, 0]
     """
-    key = id(network.link_from), id(network.bandwidth)  # networks with other routes or rings have the same links
+    return _known_of(network).trees
+
+
+def trees_on(network: Network) -> Trees:
+    """`relay_trees` as task graphs are built with them: none where no server is on the way to another."""
+    return lambda: _known_of(network).needed
+
+
+def _known_of(network: Network) -> _Known:
+    key = id(network.link_from)
     known = _known.get(key)
-    if known is not None and known[0]() is network.link_from:
-        return known[1]
-    trees = _grown(network)
-    _known[key] = ref(network.link_from, lambda _: _known.pop(key, None)), trees
-    return trees
+    if known is None or known.links() is not network.link_from or known.bandwidth() is not network.bandwidth:
+        trees = _grown(network)
+        needed = trees if (trees != np.arange(len(trees))[:, None]).any() else NO_TREES
+        links = ref(network.link_from, lambda _: _known.pop(key, None))
+        known = _known[key] = _Known(links, ref(network.bandwidth), trees, needed)
+    return known
 
 
 def _grown(network: Network) -> npt.NDArray[np.int16]:

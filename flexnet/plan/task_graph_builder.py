@@ -13,12 +13,13 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
 from flexnet.structs import held
 
-__all__ = ["Builder", "Trees", "build"]
+__all__ = ["NO_TREES", "Builder", "Trees", "build"]
 
 Trees = Callable[[], npt.NDArray[np.int16]]
-"""Tells of a network who hands on to whom (`flexnet.network.relays.relay_trees`), once it is needed."""
+"""Tells of a network who hands on to whom (`flexnet.network.relays.trees_on`), once it is needed."""
 
 NO_TREES = np.zeros((0, 0), np.int16)
+"""Nobody hands on."""
 
 
 def _workspace(
@@ -106,7 +107,7 @@ class Builder:
         return self._arrays
 
     def alike(self, strategy: Strategy) -> npt.NDArray[np.int32]:
-        """Of every task of `arrays` without trees, what ``copies`` of `Workspace` tells; valid until the next call."""
+        """Of every task of `arrays` without trees, what ``copies`` of `Workspace` tells; valid until the next build."""
         relays = self.problem.may_relay
         self._build(strategy, NO_TREES, counted=relays)
         n_task = int(self._work.n_task[0])

@@ -1,7 +1,7 @@
 """A plan: a strategy on a network, priced.  What a search finds, and what can be changed by hand and priced again."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
 from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
-from flexnet.network.relays import relay_trees
+from flexnet.network.relays import trees_on
 from flexnet.network.topology import Topology
 from flexnet.plan.memory import memory_needed
 from flexnet.plan.problem import Problem
@@ -257,7 +257,7 @@ def price(
             f"the network has {network.topology.n_server} servers; the cluster has {problem.cluster.n_server}"
         )
     if problem.semantics.fair_links:
-        graph = build(problem, strategy, trees=partial(relay_trees, network))
+        graph = build(problem, strategy, trees=trees_on(network))
         timeline = written_timeline(problem, graph, network, protocol)
     else:
         tasks = Builder(problem).arrays(strategy)
@@ -270,4 +270,4 @@ def price(
 @lru_cache(maxsize=1)
 def _task_graph(plan: Plan) -> TaskGraph:
     """Asked for by every output; of thousands of servers it takes ten seconds, and gigabytes."""
-    return build(plan.problem, plan.strategy, trees=partial(relay_trees, plan.network))
+    return build(plan.problem, plan.strategy, trees=trees_on(plan.network))

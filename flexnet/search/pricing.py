@@ -12,7 +12,7 @@ from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
 from flexnet.network.network import Network
-from flexnet.network.relays import relay_trees
+from flexnet.network.relays import trees_on
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.memory import largest_part, memory_needed
@@ -224,15 +224,15 @@ class Pricer:
 
     def _tasks_on(self, strategy: Strategy, network: Network) -> TaskArrays:
         """Task arrays of a strategy on a network, valid until the next call."""
-        return self._builder.arrays(strategy, partial(relay_trees, network))
+        return self._builder.arrays(strategy, trees_on(network))
 
     def _in_turn(self, strategy: Strategy, network: Network) -> TaskArrays:
         """The same with transfers that take turns, where any do."""
-        return Builder(self.problem).arrays(strategy, partial(relay_trees, network))
+        return Builder(self.problem).arrays(strategy, trees_on(network))
 
     def _ways(self, strategy: Strategy, network: Network) -> list[tuple[Problem, TaskGraph]]:
         """Problems with a strategy's tasks: with transfers at once, and with turns; one where none takes any."""
-        at_once, trees = self.problem.with_transfers_at_once(), partial(relay_trees, network)
+        at_once, trees = self.problem.with_transfers_at_once(), trees_on(network)
         ways = [(one, build(one, strategy, trees=trees)) for one in (at_once, self.problem)]
         return ways[1:] if len(ways[0][1].succ) == len(ways[1][1].succ) else ways
 

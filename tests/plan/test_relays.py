@@ -41,6 +41,12 @@ def random_trees(rng: np.random.Generator, n: int) -> np.ndarray:
     return parent
 
 
+def sent(graph: TaskGraph) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """From and to which server all transfers go, and which of them go forward and which back."""
+    transfers = np.flatnonzero(graph.kind == NOMINAL_COMM).tolist()
+    return [divmod(int(graph.place[t]), graph.n_server) for t in transfers], transfers[::2], transfers[1::2]
+
+
 def any_set(problem: Problem) -> Problem:
     """Two that get the same are enough."""
     return replace(problem, arrays=problem.arrays._replace(interfaces=1))
@@ -154,11 +160,11 @@ def test_what_all_read_goes_on_along_a_line() -> None:
     strategy = make_strategy(problem, [Config((1, 1), (0,)), Config((4, 1), (0, 1, 2, 3))])
     network = linked(4)
     graph = build(problem, strategy, trees=lambda: relay_trees(network))
-    transfers = np.flatnonzero(graph.kind == NOMINAL_COMM)
-    assert [divmod(int(graph.place[t]), 4) for t in transfers] == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
-    there, back = transfers[::2].tolist(), transfers[1::2].tolist()
+    places, there, back = sent(graph)
+    assert places == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
     assert all(b in graph.successors(a) for a, b in pairwise(there)), "handed on"
     assert all(a in graph.successors(b) for a, b in pairwise(back)), "added up"
+    transfers = sorted([*there, *back])
     assert Builder(problem).alike(strategy)[transfers].tolist() == [3, -3] * 3
     links = FairLinks(protocol=FLUID)
     direct = build(problem, strategy)
@@ -178,9 +184,8 @@ def test_partial_sums_are_added_up_on_the_way() -> None:
     strategy = make_strategy(problem, [Config((1, 1, 4), (0, 1, 2, 3)), Config((1, 1), (0,))])
     network = linked(4)
     graph = build(problem, strategy, trees=lambda: relay_trees(network))
-    transfers = np.flatnonzero(graph.kind == NOMINAL_COMM)
-    assert [divmod(int(graph.place[t]), 4) for t in transfers] == [(1, 0), (0, 1), (2, 1), (1, 2), (3, 2), (2, 3)]
-    there, back = transfers[::2].tolist(), transfers[1::2].tolist()
+    places, there, back = sent(graph)
+    assert places == [(1, 0), (0, 1), (2, 1), (1, 2), (3, 2), (2, 3)]
     assert all(a in graph.successors(b) for a, b in pairwise(there)), "added up"
     assert all(b in graph.successors(a) for a, b in pairwise(back)), "handed on"
 

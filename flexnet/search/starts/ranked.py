@@ -37,12 +37,12 @@ def most_promising(
         if key in known:
             continue
         known.add(key)
-        size = len(builder.arrays(strategy).kind) + pairs
+        copies = builder.alike(strategy)
+        size = len(copies) + pairs
         if max(size, work) > MOST_WORK:
             break
         work += size
         graph = build(problem, strategy, builder, any_order=True)
         found.append(strategy)
-        copies = builder.alike(strategy)
         least.append(bound_with_strategy(graph, problem.cluster, family, copies=copies).seconds)
     return tuple(found[i] for i in np.argsort(least, kind="stable")[:most].tolist())

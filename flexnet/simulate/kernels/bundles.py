@@ -105,13 +105,18 @@ def _find_owners(tasks, work):  # type: ignore[no-untyped-def]
     n_task = tasks.kind.shape[0]
     work.owner[:n_task] = -1
     work.first[:n_task] = -1
+    n_left = 0
     for task in range(n_task):
+        n_left += tasks.kind[task] == NOMINAL_COMM
         if tasks.kind[task] <= BACKWARD:
             last = -1
             for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
                 t = np.uint32(tasks.succ[p])
                 if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
                     last = _own(work, task, t, last)
+                    n_left -= 1
+    if n_left == 0:  # all wait for compute
+        return
     for task in range(n_task):
         if tasks.kind[task] <= BACKWARD:
             last = work.first[task]
