@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the cost tables of the nine models for 16 and 128 servers, resumable: what is finished is not made again, and
-# what was interrupted goes on where it stopped.
+# Makes the cost tables of the nine models for 16 and 128 servers, resumable: what is finished is not made again, what
+# was interrupted goes on where it stopped, and what another file of the folder has of the same parts is taken there.
 #
 #   measurements/make.sh                          on a CUDA GPU, into measurements/<GPU>-fp32
 #   measurements/make.sh analytic                 estimates, into measurements/roofline-a100
-#   measurements/make.sh cuda DIR [flags]         into DIR, with more flags of flexnet profile, such as --dtype bf16
+#   measurements/make.sh cuda DIR [flags]         into DIR, with more flags of flexnet profile, such as --dtype bf16, or
+#                                                 --time 60, after which a file is unfinished and goes on next time
 #   measurements/make.sh bf16 [DIR [flags]]       newer models on a CUDA GPU, into measurements/<GPU>-bf16
 #   measurements/make.sh cpu                      small models on this machine's processor, into measurements/cpu-fp32
 #   measurements/make.sh list                     only say what the first would make
@@ -41,11 +42,16 @@ make() { # name model batch servers [model flags]
     command+=("$@" --device "${device/bf16/cuda}" "${extra[@]}" -o "$directory/$name.json")
     if [ "$device" = list ]; then
         echo "$name: ${command[*]:2}" | sed 's| --device list.*||'
-    elif [ "$device" != analytic ] && [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ]; then
+    elif [ "$device" != analytic ] && [ -s "$directory/$name.json" ] && [ ! -e "$directory/$name.json.partial" ] &&
+        ! grep -q '"unfinished"' "$directory/$name.json"; then
         echo "$name: finished before"
     else
         echo "$name:"
-        [ "$device" = analytic ] || command+=(--resume)
+        if [ "$device" != analytic ]; then
+            command+=(--resume)
+            local files=("$directory"/*.json)
+            [ ! -e "${files[0]}" ] || command+=(--reuse "$(IFS=, && echo "${files[*]}")")
+        fi
         local status=0
         "${command[@]}" || status=$?
         [ $status = 130 ] && exit 130

@@ -1,6 +1,7 @@
 """``flexnet profile MODEL``: write a measurement file of measured or estimated times."""
 
 import time
+from math import inf
 from typing import TYPE_CHECKING
 
 import click
@@ -67,30 +68,38 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     from flexnet.profiler.cpu import Cpu
     from flexnet.profiler.cuda import Cuda
     from flexnet.profiler.journal import Journal, journal_path
-    from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from, throttled
+    from flexnet.profiler.measure import Job, how_well_known, measure_all, table_from
+    from flexnet.profiler.reuse import how_it_was_made, read_before, take_measured
 
     dtype = request.dtype or request.graph.dtype or "fp32"
     device = Cpu(dtype) if request.device == "cpu" else Cuda(dtype)
     job = Job(shapes, request.cuts.n_server, request.cuts.big_gpu, request.time_cap)
+    own = request.output.resolve()
+    before = [read_before(path, job, device, own=path.resolve() == own) for path in request.reuse]
     journal = Journal(journal_path(request.output), {**_identity(request), **device.identity()})
     journal.open(resume=request.resume)
     n_config = len(job.configs)
     say(f"measuring {n_config} configs of {len(shapes)} shapes on {device.name}")
     if journal.found:
         say(f"resumed after {len(journal.found)} of them")
+    for file in sorted(before, key=lambda file: not file.own):
+        if taken := take_measured(file, job, journal):
+            say(f"{taken} of them are taken from {file.path}")
     start = time.monotonic()
     display = Display(n_config, len(journal.found))
+    limit = inf if request.time is None else request.time
 
     def observe(step: "Step") -> None:
         elapsed = time.monotonic() - start
-        display.show_step(step.n_done, step.text, elapsed / step.share - elapsed)
+        left = elapsed / step.share - elapsed
+        display.show_step(step.n_done, step.text, min(left, max(limit - elapsed, 0.0)))
 
     def tell(sentence: str) -> None:
         display.clear()
         warn(sentence)
 
     try:
-        measure_all(job, device, journal, observe=observe, warn=tell)
+        n_left = measure_all(job, device, journal, observe=observe, warn=tell, seconds=limit)
     except KeyboardInterrupt:
         display.clear()
         say(f"interrupted: {len(journal.found)} of {n_config} configs are kept in {journal.path}; go on with --resume")
@@ -101,15 +110,17 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     provenance = {
         **_provenance(request, command_line),
         **device.provenance(),
-        "throttled": throttled(journal),
         "time_cap_s": request.time_cap,
-        "profile_s": round(sum(measured.took for measured in journal.found.values()), 1),
+        **how_it_was_made(journal, before),
+        **({"unfinished": f"{len(journal.found)} of {n_config} configs"} if n_left else {}),
     }
     try:
         write_measurement(request.output, table, provenance=provenance, details=details)
     except FlexNetError as error:
         raise FlexNetError(f"{error}; everything measured is kept in {journal.path}, write it with --resume") from None
     journal.remove()
+    if n_left:
+        warn(f"time was up with {n_left} of {n_config} configs to go; measure them with --reuse {request.output}")
     say(how_well_known(journal))
     n_key = sum(map(len, table.entries.values()))
     say(

@@ -21,10 +21,11 @@ from flexnet.errors import FlexNetError
 from flexnet.files import read_regular, write_atomically
 from flexnet.units import s_to_ms
 
-__all__ = ["read_measurement", "write_measurement"]
+__all__ = ["read_details", "read_measurement", "write_measurement"]
 
 _OWN_KEYS = ("batch_size", "ngpus", "measurements")
 _RESERVED = (*_OWN_KEYS, "estimated", "shapes")
+_RECORD_KEYS = ("name", "pc_str", "fw_time", "bw_time", "mem_req")
 _CONFIG = re.compile(r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})+", re.ASCII)  # nine digits: fits the original's int
 _MAX_MS = float(np.finfo(np.float32).max)
 _IMPLAUSIBLE_MS = 3_600_000.0
@@ -90,6 +91,22 @@ def read_measurement(
         MappingProxyType({key: value for key, value in document.items() if key not in _RESERVED}),
         _table(shapes, f"{source}: shape"),
     )
+
+
+def read_details(path: str | Path) -> dict[tuple[str, tuple[int, ...]], dict[str, Any]]:
+    """What a measurement file says of a shape name and config beside its times and memory, such as their spread.
+
+    Raises
+    ------
+    FlexNetError
+        If the file cannot be read or a record of its shapes is malformed.
+    """
+    source = Path(path).name
+    details = {}
+    for i, record in enumerate(_load(Path(path)).get("shapes", ())):
+        name, entry = _entry(record, f"{source}: shape {i}")
+        details[name, entry.degrees] = {key: value for key, value in record.items() if key not in _RECORD_KEYS}
+    return details
 
 
 def write_measurement(
@@ -176,7 +193,7 @@ def _load(path: Path) -> dict[str, Any]:
 def _entry(record: object, where: str) -> tuple[str, Entry]:
     if not isinstance(record, dict):
         raise FlexNetError(f"{where} is {_shown(record)}; it must be an object")
-    for key in ("name", "pc_str", "fw_time", "bw_time", "mem_req"):
+    for key in _RECORD_KEYS:
         if key not in record:
             named = f" ({_shown(record['name'])})" if "name" in record else ""
             raise FlexNetError(f"{where}{named} lacks {key}")

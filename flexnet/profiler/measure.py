@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from flexnet.cost.gpus import GPUS
@@ -69,14 +70,17 @@ class Job:
 
     @property
     def configs(self) -> list[tuple[Shape, tuple[int, ...]]]:
-        """All configs in order of measurement: first those every search starts from, without which none is of use."""
-        every = [(shape, degrees) for shape in self.shapes for degrees in shape.degrees]
-        return sorted(every, key=lambda config: not self.is_start(*config))
+        """All configs, shape by shape."""
+        return [(shape, degrees) for shape in self.shapes for degrees in shape.degrees]
 
     def is_start(self, shape: Shape, degrees: tuple[int, ...]) -> bool:
         """Whether every search starts from this config: data parallelism over all servers, embeddings whole."""
         n_part = 1 if kind_of(shape.op).whole else self.n_server
         return degrees == batch_degrees(shape.op.rank, n_part)
+
+    def part(self, shape: Shape, degrees: tuple[int, ...]) -> Operator:
+        """What one GPU runs of a config."""
+        return part_of(shape.op, degrees, self.big_gpu)
 
 
 def measure_all(
@@ -86,8 +90,13 @@ def measure_all(
     *,
     observe: Callable[[Step], None],
     warn: Callable[[str], None],
-) -> None:
-    """Measure what the journal lacks.
+    seconds: float = inf,
+) -> int:
+    """Measure what the journal lacks, and return how many configs there was no time for.
+
+    First come the configs every search starts from, without which no other is of use and which are measured however
+    long they take; then other cuts of the batch, then the rest.  If there is a limit, none is begun after ``seconds``,
+    and quick ones come before slow ones.
 
     A config that does not fit the device's memory, or that its libraries refuse, is left out with a warning; nothing
     is ever written for it.
@@ -100,16 +109,17 @@ def measure_all(
     """
     for shape in job.shapes:
         check_runs(shape.op)
-    configs = job.configs
-    parts = [part_of(shape.op, degrees, job.big_gpu) for shape, degrees in configs]
+    began, done = time.monotonic(), 0.0
+    todo = [config for config in job.configs if (config[0].name, config[1]) not in journal.found]
+    parts = [job.part(*config) for config in todo]
     weights = [_expected_seconds(part, job.cap, device) for part in parts]
-    places = [(shape.name, degrees) for shape, degrees in configs]
-    todo = sum(weight for weight, place in zip(weights, places, strict=True) if place not in journal.found)
-    done = 0.0
-    for i, ((shape, degrees), part, weight) in enumerate(zip(configs, parts, weights, strict=True)):
-        if (shape.name, degrees) in journal.found:
-            continue
-        done += weight
+    n_before, whole = len(job.configs) - len(todo), sum(weights)
+    order = sorted(range(len(todo)), key=lambda i: (_rank(job, *todo[i]), weights[i] if seconds < inf else 0.0))
+    for i, place in enumerate(order):
+        (shape, degrees), part = todo[place], parts[place]
+        if time.monotonic() - began > seconds and not job.is_start(shape, degrees):
+            return len(order) - i
+        done += weights[place]
         text = f"{shape.op.key} {config_text(degrees)}"
         where = f"{shape.op.key} with config {config_text(degrees)}"
         try:
@@ -129,7 +139,8 @@ def measure_all(
         else:
             journal.add(measured)
             text += f": forward {s_to_ms(measured.forward):.4g} ms, backward {s_to_ms(measured.backward):.4g} ms"
-        observe(Step(i + 1, len(configs), done / todo, text))
+        observe(Step(n_before + i + 1, len(job.configs), done / whole, text))
+    return 0
 
 
 def table_from(
@@ -169,6 +180,13 @@ class _LeftOutError(Exception):
 
 class _DeviceFailedError(Exception):
     """Why nothing runs on the device any more."""
+
+
+def _rank(job: Job, shape: Shape, degrees: tuple[int, ...]) -> int:
+    """0 for what every search starts from, 1 for other cuts of the batch, 2 for the rest."""
+    if job.is_start(shape, degrees):
+        return 0
+    return 1 if degrees == batch_degrees(shape.op.rank, degrees[shape.op.rank - 1]) else 2
 
 
 def _measure(shape: Shape, degrees: tuple[int, ...], part: Operator, cap: float, device: Device) -> Measured:

@@ -1,6 +1,7 @@
 import pytest
 
 from flexnet.cost.configs import every_degrees
+from flexnet.cost.shape_names import shape_name
 from flexnet.cost.shapes import Cuts, plan_shapes
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
@@ -75,3 +76,12 @@ def test_every_cut_is_measured_by_shape_alone():
         assert set(few.degrees) <= set(all_.degrees)
         assert set(every_degrees(few.op, n_server=4, big_gpu=2)) <= set(all_.degrees)
     assert sum(len(shape.degrees) for shape in every) > 3 * sum(len(shape.degrees) for shape in plain)
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_operators_of_one_shape_name_have_equal_weights(model):
+    """T5's attention across has no bias, and that within its stacks has one."""
+    weights: dict[str, set[tuple[tuple[int, ...], ...]]] = {}
+    for op in MODELS[model].build({}, 80).operators:
+        weights.setdefault(shape_name(op), set()).add(tuple(weight.dims for weight in op.weights))
+    assert max(map(len, weights.values())) == 1

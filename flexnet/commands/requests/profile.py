@@ -9,7 +9,7 @@ from flexnet.commands.requests.limits import MAX_COUNT, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, toy_model, unused_model_flags
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL, dtype_flag
-from flexnet.commands.requests.types import FilePath, Name, Number, Whole
+from flexnet.commands.requests.types import FilePath, FilePaths, Name, Number, Whole
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
@@ -51,7 +51,20 @@ PROFILE_FLAGS = [
         metavar="S",
         help="seconds a pass is repeated at most while its times spread by 2 % (default 0.2)",
     ),
+    Flag(
+        ["time", "--time"],
+        type=Number(1e-3, 86400.0 * 365, "seconds"),
+        metavar="S",
+        help="stop after S seconds, as soon as all is measured that searches start from; quick configs come first",
+    ),
     switch("resume", "--resume", "go on with an interrupted profile, if FILE.partial holds one"),
+    Flag(
+        ["reuse", "--reuse"],
+        type=FilePaths(),
+        is_list=True,
+        metavar="FILE,...",
+        help="take from files that were measured on the same device what they have of the same parts",
+    ),
     Flag(
         ["cuts", "--cuts"],
         type=Name(("all", "batch")),
@@ -99,8 +112,12 @@ class ProfileRequest:
         A name in `flexnet.model.precision.PRECISIONS`; None for that of the model.
     time_cap : float
         Seconds a pass of a config is repeated at most.
+    time : float or None
+        Seconds after which no more configs are measured than searches start from.
     resume : bool
         Go on with an interrupted profile if there is one.
+    reuse : tuple of Path
+        Measurement files whose times may be taken.
     output : Path
     warnings : tuple of str
         Sentences on flags that do nothing.
@@ -113,7 +130,9 @@ class ProfileRequest:
     gpu: str
     dtype: str | None
     time_cap: float
+    time: float | None
     resume: bool
+    reuse: tuple[Path, ...]
     output: Path
     warnings: tuple[str, ...]
 
@@ -136,7 +155,7 @@ def profile_request(asked: Asked) -> ProfileRequest:
         raise FlexNetError(
             "--dtype fp8 needs --device analytic; PyTorch's operators have no passes in 8 bits to measure"
         )
-    other = ("--time-cap", "--resume") if device == "analytic" else ("--gpu",)
+    other = ("--time-cap", "--time", "--resume", "--reuse") if device == "analytic" else ("--gpu",)
     useless = [f"{flag} has no effect with --device {device}" for flag in other if flag in asked.given]
     graph = built_model(asked.model, asked.model_given, values["batch_size"])
     return ProfileRequest(
@@ -154,7 +173,9 @@ def profile_request(asked: Asked) -> ProfileRequest:
         gpu=values["gpu"],
         dtype=values["dtype"],
         time_cap=values["time_cap"],
+        time=values["time"],
         resume=values["resume"],
+        reuse=values["reuse"] or (),
         output=values["output"] or _default_output(values["batch_size"], values["nsimnode"]),
         warnings=(
             *useless,

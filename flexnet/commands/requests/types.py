@@ -191,6 +191,20 @@ class FilePath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class FilePaths(FilePath):
+    """Names of files, joined by commas."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The paths.
+
+        Raises
+        ------
+        FlexNetError
+            If no file can be called so.
+        """
+        return tuple(super(FilePaths, self).convert(name, param, ctx) for name in str(value).split(","))
+
+
 def _refuse(param: click.Parameter | None, value: object, what: str) -> NoReturn:
     name = param.opts[0] if param is not None else "the value"
     raise FlexNetError(f'{name} is "{value}"; it must be {what}')

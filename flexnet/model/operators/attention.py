@@ -117,6 +117,10 @@ class ScaledDotProduct(OperatorKind):
         attrs = {"head": head, "value": out, "causal": int(causal)}
         return Layer(f"ScaledDotProduct_{head}_{out}", [output], weights, attrs)
 
+    def details(self, op: Operator) -> Mapping[str, int]:
+        """Attributes, and how many buckets of relative positions there are, if any."""
+        return {**op.attrs, "buckets": op.weights[0].dims[1]} if op.weights else op.attrs
+
     def flops(self, op: Operator) -> Passes:
         """Forward scores and weighted sum of all pairs, back twice."""
         keys = op.inputs[1].tensor.dims[1]

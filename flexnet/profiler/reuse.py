@@ -1,0 +1,129 @@
+"""Times that another measurement file has of the same parts: what one GPU runs is often the same for other servers."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from flexnet.cost.measurement_file import read_details, read_measurement
+from flexnet.cost.parts import part_of
+from flexnet.cost.shape_names import shape_name
+from flexnet.cost.table import CostTable, Entry
+from flexnet.errors import FlexNetError
+from flexnet.model.graph import Operator
+from flexnet.model.zoo import MODELS
+from flexnet.profiler.device import Device
+from flexnet.profiler.journal import Journal, Measured
+from flexnet.profiler.measure import Job, throttled
+
+__all__ = ["Before", "how_it_was_made", "read_before", "take_measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a measurement file holds that may be taken.
+
+    Parameters
+    ----------
+    path : Path
+    own : bool
+        It is an unfinished file of this very profile, which goes on; what is taken from another says so.
+    parts : Mapping
+        Shape names of what one GPU ran to times and memory, and what the file says beside them.
+    provenance : Mapping
+        How the file was made.
+    """
+
+    path: Path
+    own: bool
+    parts: Mapping[str, tuple[Entry, Mapping[str, Any]]]
+    provenance: Mapping[str, object]
+
+
+def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> Before:
+    """Read what a measurement file has measured.
+
+    Parts are the same if their shapes are, whatever they were cut from: the file may be of other servers, another
+    batch or another model.  Of a model that was imported only the operators of ``job`` are known.
+
+    Raises
+    ------
+    FlexNetError
+        If the file cannot be read, or holds estimates or times of another device, arithmetic or library.
+    """
+    table = read_measurement(path)
+    _check_same(path, table, device)
+    details = read_details(path)
+    operators = _operators_of(table) | {shape.name: shape.op for shape in job.shapes}
+    big_gpu = table.provenance.get("big_gpu")
+    big_gpu = big_gpu if isinstance(big_gpu, int) else 0
+    source: dict[str, Any] = {} if own else {"reused": path.stem}
+    parts = {}
+    for name, entries in table.shapes.items():
+        for entry in entries if name in operators else ():
+            part = part_of(operators[name], entry.degrees, big_gpu)
+            parts[shape_name(part)] = entry, {**source, **details[name, entry.degrees]}
+    return Before(path, own, parts, table.provenance)
+
+
+def take_measured(before: Before, job: Job, journal: Journal) -> int:
+    """Take into the journal what it lacks and was measured before, and return how many configs that are.
+
+    Raises
+    ------
+    FlexNetError
+        If the journal cannot be written.
+    """
+    taken = 0
+    for shape, degrees in job.configs:
+        place = shape.name, degrees
+        if place in journal.found or (part := shape_name(job.part(shape, degrees))) not in before.parts:
+            continue
+        entry, detail = before.parts[part]
+        journal.add(Measured(*place, entry.forward, entry.backward, entry.memory, 0.0, detail))
+        taken += 1
+    return taken
+
+
+def how_it_was_made(journal: Journal, before: Iterable[Before]) -> dict[str, object]:
+    """Seconds that all measurements took, what held clocks down and what was taken from where, as files say it.
+
+    A file that goes on keeps what it said.
+    """
+    seconds = sum(measured.took for measured in journal.found.values())
+    reasons = set(throttled(journal))
+    counts = Counter(str(m.detail["reused"]) for m in journal.found.values() if "reused" in m.detail)
+    for said in (one.provenance for one in before if one.own):
+        took, held, taken = said.get("profile_s"), said.get("throttled"), said.get("reused")
+        seconds += took if isinstance(took, int | float) else 0.0
+        reasons |= set(map(str, held)) if isinstance(held, list) else set()
+        counts |= Counter(taken) if isinstance(taken, dict) else Counter()
+    return {
+        "throttled": sorted(reasons),
+        "profile_s": round(seconds, 1),
+        **({"reused": dict(counts)} if counts else {}),
+    }
+
+
+def _check_same(path: Path, table: CostTable, device: Device) -> None:
+    if table.estimated:
+        raise FlexNetError(f"the times of {path} are estimated; --reuse takes a file that flexnet profile measured")
+    for name, value in device.identity().items():
+        found = table.provenance.get(name)
+        if found != orjson.loads(orjson.dumps(value)):
+            raise FlexNetError(
+                f"the times of {path} cannot be reused: its {name} is {str(found)[:200]} and that of this profile "
+                f"{str(value)[:200]}; measure again without it"
+            )
+
+
+def _operators_of(table: CostTable) -> dict[str, Operator]:
+    """The operators that a file was measured for, by shape name, as far as its model is known by name."""
+    model, flags = table.provenance.get("model"), table.provenance.get("model_flags")
+    if model not in MODELS or not isinstance(flags, Mapping):
+        return {}
+    graph = MODELS[str(model)].build(flags, table.batch_size)
+    return {shape_name(op): op for op in graph.operators}
