@@ -3,7 +3,8 @@
 A cut costs what its nearest relative costs, the measured one with the most similar number of parts, times the ratio
 that the roofline (`flexnet.cost.roofline`) has for the two.  Memory likewise, by the ratio of what the operator's kind
 counts (`OperatorKind.memory_bytes`).  How far off this is, ``benchmarks/cut_estimates.py`` tells; docs/costs.md has its
-figures.
+figures.  A shape that a table lacks, though it tells shapes apart, costs what another one of the same measurement name
+does, times the ratio of the two.
 """
 
 from dataclasses import replace
@@ -43,8 +44,9 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
     -------
     CostTable
         ``shapes`` has, for each operator of the model, first what `CostTable.candidates` gave, as it was and in its
-        order; then all other configs of `flexnet.cost.configs.every_degrees`, ascending in parts, marked as
-        estimated.  ``entries``, which the original's semantics read, is as it was.
+        order, or scaled and marked as estimated if that is of another shape; then all other configs of
+        `flexnet.cost.configs.every_degrees`, ascending in parts, marked as estimated.  ``entries``, which the
+        original's semantics read, is as it was.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
         name = shape_name(op)
         if name in shapes:
             continue
-        known = table.candidates(op)
+        known = _of_its_shape(op, table, graph, on, readers)
         have = {entry.degrees for entry in known}
         wanted = [
             degrees for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu) if degrees not in have
@@ -148,6 +150,28 @@ class _Roofline(NamedTuple):
         return *seconds, held_bytes(op, degrees, self.big_gpu, self.precision, readers)
 
 
+def _of_its_shape(
+    op: Operator, table: CostTable, graph: ModelGraph, on: _Roofline, readers: tuple[tuple[int, ...], ...]
+) -> tuple[Entry, ...]:
+    """What a table has of an operator; scaled from another shape of its name if it tells shapes apart and has it not.
+
+    The times of a name are those of its first operator.
+    """
+    known = table.candidates(op)
+    first = next(other for other in graph.operators if other.key == op.key)
+    if not table.shapes or shape_name(op) in table.shapes or shape_name(first) not in table.shapes:
+        return known
+    return tuple(
+        _by_ratio(
+            entry.degrees,
+            entry,
+            on.of(op, entry.degrees, readers[op.index]),
+            on.of(first, entry.degrees, readers[first.index]),
+        )
+        for entry in known
+    )
+
+
 def _relatives(
     op: Operator, known: tuple[Entry, ...], on: _Roofline, readers: tuple[int, ...]
 ) -> tuple[_Relative, ...]:
@@ -162,14 +186,15 @@ def _estimated(
     parts = log(prod(degrees))
     # Of two equally near ones that with more parts: it is cut finer, as what is asked for mostly is.
     near = min(relatives, key=lambda one: (abs(log(prod(one.entry.degrees)) - parts), -prod(one.entry.degrees)))
-    forward, backward, memory = on.of(op, degrees, readers)
-    return Entry(
-        degrees,
-        _scaled(near.entry.forward, forward, near.forward),
-        _scaled(near.entry.backward, backward, near.backward),
-        round(_scaled(near.entry.memory, memory, near.memory)),
-        estimated=True,
-    )
+    return _by_ratio(degrees, near.entry, on.of(op, degrees, readers), (near.forward, near.backward, near.memory))
+
+
+def _by_ratio(
+    degrees: tuple[int, ...], known: Entry, wanted: tuple[float, float, int], here: tuple[float, float, int]
+) -> Entry:
+    """What is known of a config times the ratios of what the roofline has for what is wanted and for that."""
+    forward, backward, memory = map(_scaled, (known.forward, known.backward, known.memory), wanted, here)
+    return Entry(degrees, forward, backward, round(memory), estimated=True)
 
 
 def _scaled(known: float, wanted: float, here: float) -> float:

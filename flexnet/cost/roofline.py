@@ -23,7 +23,8 @@ class Efficiency:
 
     The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
     ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising; ``product`` and
-    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100 (``measurements/h100-bf16``).
+    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100, and ``biased`` and
+    ``biased_back`` of T5's attention there (``measurements/h100-bf16``).
 
     Parameters
     ----------
@@ -39,6 +40,9 @@ class Efficiency:
     ragged : float
         Share of that for linear layers whose rows, of input or output, are not a multiple of 16 bytes, as of a
         vocabulary of 50,257.
+    biased, biased_back : float
+        Share of ``tensor`` for attention with a learned bias, forward and back: no kernel of those that keep scores in
+        registers reads a bias as fast, and its gradient is added up by buckets.
     memory : float
         Share of peak bandwidth a streaming kernel reaches.
     irregular : float
@@ -62,6 +66,8 @@ class Efficiency:
     tensor: float = 0.645
     product: float = 0.8
     ragged: float = 0.17
+    biased: float = 0.146
+    biased_back: float = 0.065
     memory: float = 0.88
     irregular: float = 0.57
     cached: float = 2.1
@@ -187,6 +193,8 @@ def part_seconds(
             bandwidth = efficiency.memory * gpu.memory_bandwidth
             if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
                 bandwidth *= efficiency.cached
+            if _is_biased(part, precision):
+                rate *= efficiency.biased_back if back else efficiency.biased
             computed, streamed = work[back] / rate, (moved[back] - irregular[back]) / bandwidth
             run = max(computed, streamed) if _on_tensor_cores(part, precision) else computed + streamed
             run += irregular[back] / (efficiency.irregular * gpu.memory_bandwidth)
@@ -226,6 +234,12 @@ def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision
     rate = efficiency.tensor * gpu.rate("bf16" if precision.name == "fp8" else precision.name)
     thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < _THIN
     return efficiency.narrow * rate if thin else rate
+
+
+def _is_biased(part: Operator, precision: Precision | None) -> bool:
+    """Whether a part is attention with a learned bias in an arithmetic that tensor cores take."""
+    narrow = precision is not None and precision.name != "fp32"
+    return narrow and part.kind == OpType.SCALED_DOT_PRODUCT and len(part.weights) > 0
 
 
 def _on_tensor_cores(part: Operator, precision: Precision | None) -> bool:

@@ -11,14 +11,19 @@ from flexnet.cost.estimate import complete_table, estimate_entry, gpu_of
 from flexnet.cost.gpus import GPUS
 from flexnet.cost.parts import part_of
 from flexnet.cost.roofline import part_seconds, roofline_table
+from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph import OpType
 from flexnet.model.operators import kind_of
+from flexnet.model.precision import find_precision
 from flexnet.model.zoo import MODELS
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
+
+BF16 = find_precision("bf16")
 
 
 def dense(batch=64, width=16):
@@ -49,6 +54,33 @@ def test_measured_entries_stay_first_and_as_they_were(model):
     before, after = (make_problem(graph, one, cluster, ORIGINAL).candidates for one in (base, full))
     assert before == after
     assert make_problem(graph, full, cluster, CORRECTED).candidates[0][: len(before[0])] == before[0]
+
+
+def test_a_shape_that_was_not_measured_is_scaled_from_that_of_its_name():
+    """Attention without a bias from that with one, which takes several times as long."""
+    b = GraphBuilder("m", 64)
+    x = b.input(32, 64)
+    for more in ({"buckets": 8}, {}):
+        b.add(OpType.SCALED_DOT_PRODUCT, x, x, x, heads=2, **more)
+    graph = b.build()
+    biased, plain = graph.operators
+    base = roofline_table(graph, "h100", n_server=4, dtype="bf16")
+    measured = {shape_name(biased): tuple(replace(one, forward=7e-3) for one in base.candidates(biased))}
+    key = {biased.key: measured[shape_name(biased)]}
+    told = replace(base, entries=key, shapes=measured, estimated=False)
+    full = complete_table(told, graph, gpu="h100")
+    assert full.candidates(biased)[: len(key[biased.key])] == key[biased.key]
+    for whole, entry in zip(key[biased.key], full.candidates(plain), strict=False):
+        assert entry.estimated
+        assert entry.degrees == whole.degrees
+        theirs, ours = (
+            part_seconds(part_of(op, entry.degrees, 0), 1, GPUS["h100"], precision=BF16) for op in (biased, plain)
+        )
+        assert ours[0] < theirs[0]
+        assert entry.forward == pytest.approx(7e-3 * ours[0] / theirs[0])
+        assert entry.backward == pytest.approx(whole.backward * ours[1] / theirs[1])
+    original = complete_table(replace(told, shapes={}), graph, gpu="h100")  # whose names stand for all
+    assert original.candidates(plain)[: len(key[biased.key])] == key[biased.key]
 
 
 def test_the_nearest_relative_times_the_ratio_of_the_roofline():
