@@ -8,7 +8,7 @@ from flexnet.model.cutting import batch_degrees
 from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 
-__all__ = ["check_covers"]
+__all__ = ["check_config", "check_covers"]
 
 
 def check_covers(table: CostTable, graph: ModelGraph) -> None:
@@ -37,11 +37,18 @@ def check_covers(table: CostTable, graph: ModelGraph) -> None:
         for by_shape in (False, True) if table.shapes else (False,):
             found = table.candidates(op, by_shape=by_shape)
             for entry in found:
-                _check_config(table, op, entry)
+                check_config(table, op, entry)
             _check_start(table, op, found)
 
 
-def _check_config(table: CostTable, op: Operator, entry: Entry) -> None:
+def check_config(table: CostTable, op: Operator, entry: Entry) -> None:
+    """Check that a config of a table fits an operator, if there are servers for all its parts.
+
+    Raises
+    ------
+    FlexNetError
+        If it has another rank than the operator, or does not divide its output or input channels.
+    """
     config = config_text(entry.degrees)
     sizes = kind_of(op).cut_sizes(op)
     reduced = op.rank in sizes and len(entry.degrees) == op.rank + 1 and entry.degrees[-1] > 1

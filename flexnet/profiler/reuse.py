@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from flexnet.cost.coverage import check_config
 from flexnet.cost.measurement_file import read_details, read_measurement
 from flexnet.cost.parts import part_of
 from flexnet.cost.shape_names import shape_name
@@ -52,18 +54,22 @@ def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> B
     Raises
     ------
     FlexNetError
-        If the file cannot be read, or holds estimates or times of another device, arithmetic or library.
+        If the file cannot be read, holds estimates or times of another device, arithmetic or library, or its model's
+        flags or configs do not fit.
     """
     table = read_measurement(path)
     _check_same(path, table, device)
     details = read_details(path)
     operators = _operators_of(table) | {shape.name: shape.op for shape in job.shapes}
-    big_gpu = table.provenance.get("big_gpu")
-    big_gpu = big_gpu if isinstance(big_gpu, int) else 0
+    said = table.provenance.get("big_gpu")
+    big_gpu = max(said, 0) if isinstance(said, int) else 0
     source: dict[str, Any] = {} if own else {"reused": path.stem}
     parts = {}
     for name, entries in table.shapes.items():
         for entry in entries if name in operators else ():
+            if prod(entry.degrees) > table.n_server:  # nobody can have measured it
+                continue
+            check_config(table, operators[name], entry)
             part = part_of(operators[name], entry.degrees, big_gpu)
             parts[shape_name(part)] = entry, {**source, **details[name, entry.degrees]}
     return Before(path, own, parts, table.provenance)
@@ -123,7 +129,7 @@ def _check_same(path: Path, table: CostTable, device: Device) -> None:
 def _operators_of(table: CostTable) -> dict[str, Operator]:
     """The operators that a file was measured for, by shape name, as far as its model is known by name."""
     model, flags = table.provenance.get("model"), table.provenance.get("model_flags")
-    if model not in MODELS or not isinstance(flags, Mapping):
+    if not isinstance(model, str) or model not in MODELS or not isinstance(flags, dict):
         return {}
-    graph = MODELS[str(model)].build(flags, table.batch_size)
+    graph = MODELS[model].build({str(name): str(text) for name, text in flags.items()}, table.batch_size)
     return {shape_name(op): op for op in graph.operators}

@@ -114,6 +114,36 @@ def test_estimates_are_refused(tmp_path, capsys):
     assert f"the times of {estimates} are estimated" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"big_gpu": -3},
+        {"big_gpu": "4"},
+        {"model": ["dlrm"]},
+        {"model_flags": {"--arch-mlp-bot": 7}},
+        {"model_flags": {"--no-such": "1"}},
+        {"model_flags": []},
+        {"ngpus": 1},
+        {"batch_size": 7},
+        {"profile_s": "long"},
+        {"throttled": "power", "reused": 5},
+        *({"pc_str": text} for text in ("2-3-3", "1-4", "2-1-1-1", "5-1-1-1-1-1", "2-1-16")),
+    ],
+)
+def test_a_file_that_was_tampered_with_ends_in_a_sentence_if_in_anything(tmp_path, capsys, changed):
+    path, other = tmp_path / "m.json", tmp_path / "other.json"
+    _, document = profile(path, 4)
+    if "pc_str" in changed:
+        document["shapes"] = [{**record, **changed} for record in document["shapes"]]
+    else:
+        document |= changed
+    path.write_bytes(orjson.dumps(document))
+    for output in (other, path):
+        status, _ = profile(output, 4, "--reuse", path)
+        said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("flexnet: error")]
+        assert (status, len(said)) in ((0, 0), (2, 1))
+
+
 def test_two_files_joined_by_a_comma_or_given_one_by_one(tmp_path, capsys):
     for name, n_server in (("a", 2), ("b", 4)):
         profile(tmp_path / f"{name}.json", n_server)
