@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.network.topologies import DRAWINGS
 
-__all__ = ["FilePath", "Limit", "Name", "Number", "Segments", "TopologyName", "Whole"]
+__all__ = ["FilePath", "FilePaths", "Limit", "Name", "Number", "Segments", "TopologyName", "Whole"]
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)  # Python also takes 1_000, blanks and the digits of other scripts
