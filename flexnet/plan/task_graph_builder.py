@@ -18,6 +18,10 @@ __all__ = ["NO_TREES", "Builder", "Trees", "build"]
 Trees = Callable[[], npt.NDArray[np.int16]]
 """Tells of a network who hands on to whom (`flexnet.network.relays.trees_on`), once it is needed."""
 
+SPARE = (
+    2**21
+)  # tasks, or whatever it is: as much as a strategy needs is reserved for larger ones, but no more than this
+
 NO_TREES = np.zeros((0, 0), np.int16)
 """Nobody hands on."""
 
@@ -123,7 +127,11 @@ class Builder:
             room = (len(work.kind), len(work.succ), len(work.group_ptr) - 1, len(work.group))
             if all(size <= has for size, has in zip(sizes, room, strict=True)):
                 break
-            self._reserve(*(max(has, size + size // 4) for size, has in zip(sizes, room, strict=True)))
+            # of what comes behind what there was no room for, not all was counted
+            lack = max(size / has for size, has in zip(sizes, room, strict=True))
+            spare = [max(size // 4, min(size, SPARE)) for size in sizes]
+            needed = [max(size, int(lack * has)) for size, has in zip(sizes, room, strict=True)]
+            self._reserve(*(size + more for size, more in zip(needed, spare, strict=True)))
         self._strategy, self._parents, self._any_alike = strategy, parents, bool(work.n_tree[0])
         self._arrays = TaskArrays(
             work.kind[:n_task],
