@@ -1,7 +1,6 @@
 """``flexnet profile MODEL``: write a measurement file of measured or estimated times."""
 
 import time
-from math import inf
 from typing import TYPE_CHECKING
 
 import click
@@ -76,30 +75,30 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     job = Job(shapes, request.cuts.n_server, request.cuts.big_gpu, request.time_cap)
     own = request.output.resolve()
     before = [read_before(path, job, device, own=path.resolve() == own) for path in request.reuse]
+    before.sort(key=lambda file: not file.own)
     journal = Journal(journal_path(request.output), {**_identity(request), **device.identity()})
     journal.open(resume=request.resume)
     n_config = len(job.configs)
     say(f"measuring {n_config} configs of {len(shapes)} shapes on {device.name}")
     if journal.found:
         say(f"resumed after {len(journal.found)} of them")
-    for file in sorted(before, key=lambda file: not file.own):
-        if taken := take_measured(file, job, journal):
-            say(f"{taken} of them are taken from {file.path}")
+    for path, taken in take_measured(before, job, journal).items():
+        if taken:
+            say(f"{taken} of them are taken from {path}")
     start = time.monotonic()
     display = Display(n_config, len(journal.found))
-    limit = inf if request.time is None else request.time
 
     def observe(step: "Step") -> None:
         elapsed = time.monotonic() - start
         left = elapsed / step.share - elapsed
-        display.show_step(step.n_done, step.text, min(left, max(limit - elapsed, 0.0)))
+        display.show_step(step.n_done, step.text, min(left, max(request.time - elapsed, 0.0)))
 
     def tell(sentence: str) -> None:
         display.clear()
         warn(sentence)
 
     try:
-        n_left = measure_all(job, device, journal, observe=observe, warn=tell, seconds=limit)
+        n_left = measure_all(job, device, journal, observe=observe, warn=tell, seconds=request.time)
     except KeyboardInterrupt:
         display.clear()
         say(f"interrupted: {len(journal.found)} of {n_config} configs are kept in {journal.path}; go on with --resume")

@@ -70,7 +70,7 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
         name = shape_name(op)
         if name in shapes:
             continue
-        known = _of_its_shape(op, table, graph, on, readers)
+        known = _of_its_shape(op, name, table, graph, on, readers)
         have = {entry.degrees for entry in known}
         wanted = [
             degrees for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu) if degrees not in have
@@ -151,15 +151,17 @@ class _Roofline(NamedTuple):
 
 
 def _of_its_shape(
-    op: Operator, table: CostTable, graph: ModelGraph, on: _Roofline, readers: tuple[tuple[int, ...], ...]
+    op: Operator, name: str, table: CostTable, graph: ModelGraph, on: _Roofline, readers: tuple[tuple[int, ...], ...]
 ) -> tuple[Entry, ...]:
     """What a table has of an operator; scaled from another shape of its name if it tells shapes apart and has it not.
 
     The times of a name are those of its first operator.
     """
     known = table.candidates(op)
+    if not table.shapes or name in table.shapes:
+        return known
     first = next(other for other in graph.operators if other.key == op.key)
-    if not table.shapes or shape_name(op) in table.shapes or shape_name(first) not in table.shapes:
+    if shape_name(first) not in table.shapes:
         return known
     return tuple(
         _by_ratio(

@@ -21,7 +21,7 @@ from flexnet.errors import FlexNetError
 from flexnet.files import read_regular, write_atomically
 from flexnet.units import s_to_ms
 
-__all__ = ["read_details", "read_measurement", "write_measurement"]
+__all__ = ["read_measurement", "read_with_details", "write_measurement"]
 
 _OWN_KEYS = ("batch_size", "ngpus", "measurements")
 _RESERVED = (*_OWN_KEYS, "estimated", "shapes")
@@ -58,55 +58,26 @@ def read_measurement(
         If the file cannot be read, is malformed, or was measured for another batch size or other servers.
     """
     path = Path(path)
-    document = _load(path)
-    source = path.name
-    missing = [key for key in _OWN_KEYS if key not in document]
-    if missing:
-        raise FlexNetError(
-            f"{source} is not a measurement file: it lacks {', '.join(missing)}; make one with flexnet profile"
-        )
-    measured_batch = _count(document["batch_size"], f"{source}: batch_size")
-    measured_servers = _count(document["ngpus"], f"{source}: ngpus")
-    if batch_size is not None and measured_batch != batch_size:
-        raise FlexNetError(f"{source} was measured at batch size {measured_batch}; --batch-size is {batch_size}")
-    if n_server is not None and measured_servers != n_server:
-        raise FlexNetError(f"{source} was measured for {measured_servers} servers; --nsimnode is {n_server}")
-    measured_gpus = document.get("big_gpu")
-    if big_gpu is not None and isinstance(measured_gpus, int) and max(measured_gpus, 1) != max(big_gpu, 1):
-        raise FlexNetError(f"{source} was measured with --big-gpu {measured_gpus}; --big-gpu is {big_gpu}")
-    records = document["measurements"]
-    if not isinstance(records, list):
-        raise FlexNetError(f"{source}: measurements is {_shown(records)}; it must be a list")
-    if not records:
-        raise FlexNetError(f"{source}: measurements is empty; make the file again with flexnet profile")
-    shapes = document.get("shapes", [])
-    if not isinstance(shapes, list):
-        raise FlexNetError(f"{source}: shapes is {_shown(shapes)}; it must be a list")
-    return CostTable(
-        measured_batch,
-        measured_servers,
-        _table(records, f"{source}: measurement"),
-        document.get("estimated") is True,
-        source,
-        MappingProxyType({key: value for key, value in document.items() if key not in _RESERVED}),
-        _table(shapes, f"{source}: shape"),
-    )
+    return _table_of(_load(path), path.name, batch_size, n_server, big_gpu)
 
 
-def read_details(path: str | Path) -> dict[tuple[str, tuple[int, ...]], dict[str, Any]]:
-    """What a measurement file says of a shape name and config beside its times and memory, such as their spread.
+def read_with_details(path: str | Path) -> tuple[CostTable, dict[tuple[str, tuple[int, ...]], dict[str, Any]]]:
+    """Read a measurement file, and what it says of a shape name and config beside times and memory, as their spread.
 
     Raises
     ------
     FlexNetError
-        If the file cannot be read or a record of its shapes is malformed.
+        As of `read_measurement`.
     """
-    source = Path(path).name
-    details = {}
-    for i, record in enumerate(_load(Path(path)).get("shapes", ())):
-        name, entry = _entry(record, f"{source}: shape {i}")
-        details[name, entry.degrees] = {key: value for key, value in record.items() if key not in _RECORD_KEYS}
-    return details
+    document = _load(Path(path))
+    table = _table_of(document, Path(path).name)
+    details = {
+        (record["name"], tuple(map(int, record["pc_str"].split("-")[1:]))): {
+            key: value for key, value in record.items() if key not in _RECORD_KEYS
+        }
+        for record in document.get("shapes", ())
+    }
+    return table, details
 
 
 def write_measurement(
@@ -158,6 +129,46 @@ def write_measurement(
     except orjson.JSONEncodeError as error:
         raise FlexNetError(f"the provenance of {path} cannot be written as JSON: {error}") from None
     write_atomically(path, text)
+
+
+def _table_of(
+    document: dict[str, Any],
+    source: str,
+    batch_size: int | None = None,
+    n_server: int | None = None,
+    big_gpu: int | None = None,
+) -> CostTable:
+    missing = [key for key in _OWN_KEYS if key not in document]
+    if missing:
+        raise FlexNetError(
+            f"{source} is not a measurement file: it lacks {', '.join(missing)}; make one with flexnet profile"
+        )
+    measured_batch = _count(document["batch_size"], f"{source}: batch_size")
+    measured_servers = _count(document["ngpus"], f"{source}: ngpus")
+    if batch_size is not None and measured_batch != batch_size:
+        raise FlexNetError(f"{source} was measured at batch size {measured_batch}; --batch-size is {batch_size}")
+    if n_server is not None and measured_servers != n_server:
+        raise FlexNetError(f"{source} was measured for {measured_servers} servers; --nsimnode is {n_server}")
+    measured_gpus = document.get("big_gpu")
+    if big_gpu is not None and isinstance(measured_gpus, int) and max(measured_gpus, 1) != max(big_gpu, 1):
+        raise FlexNetError(f"{source} was measured with --big-gpu {measured_gpus}; --big-gpu is {big_gpu}")
+    records = document["measurements"]
+    if not isinstance(records, list):
+        raise FlexNetError(f"{source}: measurements is {_shown(records)}; it must be a list")
+    if not records:
+        raise FlexNetError(f"{source}: measurements is empty; make the file again with flexnet profile")
+    shapes = document.get("shapes", [])
+    if not isinstance(shapes, list):
+        raise FlexNetError(f"{source}: shapes is {_shown(shapes)}; it must be a list")
+    return CostTable(
+        measured_batch,
+        measured_servers,
+        _table(records, f"{source}: measurement"),
+        document.get("estimated") is True,
+        source,
+        MappingProxyType({key: value for key, value in document.items() if key not in _RESERVED}),
+        _table(shapes, f"{source}: shape"),
+    )
 
 
 def _table(records: list[Any], where: str) -> MappingProxyType[str, tuple[Entry, ...]]:

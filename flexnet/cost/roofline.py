@@ -238,14 +238,16 @@ def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision
 
 def _is_biased(part: Operator, precision: Precision | None) -> bool:
     """Whether a part is attention with a learned bias in an arithmetic that tensor cores take."""
-    narrow = precision is not None and precision.name != "fp32"
-    return narrow and part.kind == OpType.SCALED_DOT_PRODUCT and len(part.weights) > 0
+    return _is_narrow(precision) and part.kind == OpType.SCALED_DOT_PRODUCT and len(part.weights) > 0
 
 
 def _on_tensor_cores(part: Operator, precision: Precision | None) -> bool:
     """Whether a part is a product of matrices in an arithmetic that tensor cores take."""
-    narrow = precision is not None and precision.name != "fp32"
-    return narrow and kind_of(part).arithmetic is Arithmetic.PRODUCT
+    return _is_narrow(precision) and kind_of(part).arithmetic is Arithmetic.PRODUCT
+
+
+def _is_narrow(precision: Precision | None) -> bool:
+    return precision is not None and precision.name != "fp32"
 
 
 def _tensor_rate(gpu: Gpu, efficiency: Efficiency) -> float:

@@ -11,7 +11,7 @@ import orjson
 from flexnet.errors import FlexNetError
 from flexnet.files import read_regular
 
-__all__ = ["Journal", "Measured", "journal_path"]
+__all__ = ["Journal", "Measured", "difference", "journal_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,19 @@ def journal_path(output: Path) -> Path:
     'measure_64_4.json.partial'
     """
     return output.with_name(f"{output.name}.partial")
+
+
+def difference(said: Mapping[str, object], identity: Mapping[str, object]) -> str:
+    """In what a file that says so much is of another profile; empty if in nothing.
+
+    >>> difference({"dtype": "fp32", "batch_size": 8}, {"batch_size": 16, "dtype": "fp32"})
+    'its batch size is 8 and that of this profile 16'
+    """
+    for name, value in identity.items():
+        if said.get(name) != orjson.loads(orjson.dumps(value)):
+            shown = name.replace("_", " ")
+            return f"its {shown} is {str(said.get(name))[:200]} and that of this profile {str(value)[:200]}"
+    return ""
 
 
 @dataclass(slots=True)
@@ -171,9 +184,5 @@ class Journal:
         return {"format": "flexnet-profile-journal", "version": 2, **self.identity}
 
     def _check(self, head: Mapping[str, object]) -> None:
-        for name, value in self._head().items():
-            if head.get(name) != orjson.loads(orjson.dumps(value)):
-                raise FlexNetError(
-                    f"{self.path} cannot be continued: its {name.replace('_', ' ')} is {str(head.get(name))[:200]} "
-                    f"and that of this profile {str(value)[:200]}; remove it, or name another output file"
-                )
+        if differs := difference(head, self._head()):
+            raise FlexNetError(f"{self.path} cannot be continued: {differs}; remove it, or name another output file")

@@ -110,10 +110,11 @@ def measure_all(
     for shape in job.shapes:
         check_runs(shape.op)
     began, done = time.monotonic(), 0.0
-    todo = [config for config in job.configs if (config[0].name, config[1]) not in journal.found]
+    configs = job.configs
+    todo = [config for config in configs if (config[0].name, config[1]) not in journal.found]
     parts = [job.part(*config) for config in todo]
     weights = [_expected_seconds(part, job.cap, device) for part in parts]
-    n_before, whole = len(job.configs) - len(todo), sum(weights)
+    n_before, whole = len(configs) - len(todo), sum(weights)
     order = sorted(range(len(todo)), key=lambda i: (_rank(job, *todo[i]), weights[i] if seconds < inf else 0.0))
     for i, place in enumerate(order):
         (shape, degrees), part = todo[place], parts[place]
@@ -139,7 +140,7 @@ def measure_all(
         else:
             journal.add(measured)
             text += f": forward {s_to_ms(measured.forward):.4g} ms, backward {s_to_ms(measured.backward):.4g} ms"
-        observe(Step(n_before + i + 1, len(job.configs), done / whole, text))
+        observe(Step(n_before + i + 1, len(configs), done / whole, text))
     return 0
 
 

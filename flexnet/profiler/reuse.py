@@ -1,16 +1,14 @@
 """Times that another measurement file has of the same parts: what one GPU runs is often the same for other servers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from flexnet.cost.coverage import check_config
-from flexnet.cost.measurement_file import read_details, read_measurement
+from flexnet.cost.measurement_file import read_with_details
 from flexnet.cost.parts import part_of
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
@@ -18,7 +16,7 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator
 from flexnet.model.zoo import MODELS
 from flexnet.profiler.device import Device
-from flexnet.profiler.journal import Journal, Measured
+from flexnet.profiler.journal import Journal, Measured, difference
 from flexnet.profiler.measure import Job, throttled
 
 __all__ = ["Before", "how_it_was_made", "read_before", "take_measured"]
@@ -57,9 +55,8 @@ def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> B
         If the file cannot be read, holds estimates or times of another device, arithmetic or library, or its model's
         flags or configs do not fit.
     """
-    table = read_measurement(path)
+    table, details = read_with_details(path)
     _check_same(path, table, device)
-    details = read_details(path)
     operators = _operators_of(table) | {shape.name: shape.op for shape in job.shapes}
     said = table.provenance.get("big_gpu")
     big_gpu = max(said, 0) if isinstance(said, int) else 0
@@ -75,22 +72,27 @@ def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> B
     return Before(path, own, parts, table.provenance)
 
 
-def take_measured(before: Before, job: Job, journal: Journal) -> int:
-    """Take into the journal what it lacks and was measured before, and return how many configs that are.
+def take_measured(before: Sequence[Before], job: Job, journal: Journal) -> dict[Path, int]:
+    """Take into the journal what it lacks and was measured before, and return how many configs are from which file.
+
+    Of several files that have a part the first one's time is taken.
 
     Raises
     ------
     FlexNetError
         If the journal cannot be written.
     """
-    taken = 0
-    for shape, degrees in job.configs:
+    taken = {file.path: 0 for file in before}
+    for shape, degrees in job.configs if before else ():
         place = shape.name, degrees
-        if place in journal.found or (part := shape_name(job.part(shape, degrees))) not in before.parts:
+        if place in journal.found:
             continue
-        entry, detail = before.parts[part]
-        journal.add(Measured(*place, entry.forward, entry.backward, entry.memory, 0.0, detail))
-        taken += 1
+        part = shape_name(job.part(shape, degrees))
+        file = next((file for file in before if part in file.parts), None)
+        if file is not None:
+            entry, detail = file.parts[part]
+            journal.add(Measured(*place, entry.forward, entry.backward, entry.memory, 0.0, detail))
+            taken[file.path] += 1
     return taken
 
 
@@ -117,13 +119,8 @@ def how_it_was_made(journal: Journal, before: Iterable[Before]) -> dict[str, obj
 def _check_same(path: Path, table: CostTable, device: Device) -> None:
     if table.estimated:
         raise FlexNetError(f"the times of {path} are estimated; --reuse takes a file that flexnet profile measured")
-    for name, value in device.identity().items():
-        found = table.provenance.get(name)
-        if found != orjson.loads(orjson.dumps(value)):
-            raise FlexNetError(
-                f"the times of {path} cannot be reused: its {name} is {str(found)[:200]} and that of this profile "
-                f"{str(value)[:200]}; measure again without it"
-            )
+    if differs := difference(table.provenance, device.identity()):
+        raise FlexNetError(f"the times of {path} cannot be reused: {differs}; measure again without it")
 
 
 def _operators_of(table: CostTable) -> dict[str, Operator]:

@@ -17,7 +17,7 @@ from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, Semantics
-from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
@@ -154,12 +154,16 @@ def two_layers(n: int, semantics: Semantics = PLAIN) -> Problem:
     )
 
 
+def on_a_line(*configs: Config) -> tuple[Problem, Strategy, Network, TaskGraph]:
+    """Two layers on four servers in a line."""
+    problem, network = two_layers(4), linked(4)
+    strategy = make_strategy(problem, list(configs))
+    return problem, strategy, network, build(problem, strategy, trees=lambda: relay_trees(network))
+
+
 def test_what_all_read_goes_on_along_a_line() -> None:
     """The first layer on server 0; parts of the second, cut along output channels, read all of it."""
-    problem = two_layers(4)
-    strategy = make_strategy(problem, [Config((1, 1), (0,)), Config((4, 1), (0, 1, 2, 3))])
-    network = linked(4)
-    graph = build(problem, strategy, trees=lambda: relay_trees(network))
+    problem, strategy, network, graph = on_a_line(Config((1, 1), (0,)), Config((4, 1), (0, 1, 2, 3)))
     places, there, back = sent(graph)
     assert places == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
     assert all(b in graph.successors(a) for a, b in pairwise(there)), "handed on"
@@ -180,10 +184,7 @@ def test_what_all_read_goes_on_along_a_line() -> None:
 
 def test_partial_sums_are_added_up_on_the_way() -> None:
     """The first layer is cut along what it sums over, on servers 0 to 3; the second is on server 0."""
-    problem = two_layers(4)
-    strategy = make_strategy(problem, [Config((1, 1, 4), (0, 1, 2, 3)), Config((1, 1), (0,))])
-    network = linked(4)
-    graph = build(problem, strategy, trees=lambda: relay_trees(network))
+    *_, graph = on_a_line(Config((1, 1, 4), (0, 1, 2, 3)), Config((1, 1), (0,)))
     places, there, back = sent(graph)
     assert places == [(1, 0), (0, 1), (2, 1), (1, 2), (3, 2), (2, 3)]
     assert all(a in graph.successors(b) for a, b in pairwise(there)), "added up"
@@ -192,13 +193,12 @@ def test_partial_sums_are_added_up_on_the_way() -> None:
 
 def test_few_that_a_server_may_be_linked_to_get_it_from_there() -> None:
     """Two of them, and two links of a server."""
-    problem = two_layers(4)
-    strategy = make_strategy(problem, [Config((1, 1), (0,)), Config((2, 1), (1, 3))])
-    parents = relay_trees(linked(4))
-    graph, direct = build(problem, strategy, trees=lambda: parents), build(problem, strategy)
+    problem, strategy, network, graph = on_a_line(Config((1, 1), (0,)), Config((2, 1), (1, 3)))
+    direct = build(problem, strategy)
     assert graph.place.tolist() == direct.place.tolist()
     assert (Builder(problem).alike(strategy) == 1).all()
-    assert build(any_set(problem), strategy, trees=lambda: parents).place.tolist() != direct.place.tolist()
+    trees = relay_trees(network)
+    assert build(any_set(problem), strategy, trees=lambda: trees).place.tolist() != direct.place.tolist()
 
 
 def test_nobody_hands_on_under_other_semantics() -> None:

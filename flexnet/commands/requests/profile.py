@@ -1,6 +1,7 @@
 """What ``flexnet profile`` was asked to do: its flags, and what becomes of them."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ PROFILE_FLAGS = [
     Flag(
         ["time", "--time"],
         type=Number(1e-3, 86400.0 * 365, "seconds"),
+        default=inf,
         metavar="S",
         help="stop after S seconds, as soon as all is measured that searches start from; quick configs come first",
     ),
@@ -112,8 +114,8 @@ class ProfileRequest:
         A name in `flexnet.model.precision.PRECISIONS`; None for that of the model.
     time_cap : float
         Seconds a pass of a config is repeated at most.
-    time : float or None
-        Seconds after which no more configs are measured than searches start from.
+    time : float
+        Seconds after which no more configs are measured than searches start from; infinite if nothing was said.
     resume : bool
         Go on with an interrupted profile if there is one.
     reuse : tuple of Path
@@ -130,7 +132,7 @@ class ProfileRequest:
     gpu: str
     dtype: str | None
     time_cap: float
-    time: float | None
+    time: float
     resume: bool
     reuse: tuple[Path, ...]
     output: Path
