@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
+from flexnet.network.distances import all_hops
 from flexnet.network.kernels import some_routes as kernels
 from flexnet.network.kernels.held_routes import replaced
 from flexnet.network.kernels.hops import hops_to
@@ -61,8 +62,8 @@ def with_pairs(
         If the links of all routes are too many to be counted.
     """
     route_ptr, route = routes
-    source, target = np.divmod(pairs, n_server)
-    missing = pairs[(route_ptr[pairs + 1] == route_ptr[pairs]) & (source != target)]
+    missing = pairs[route_ptr[pairs + 1] == route_ptr[pairs]]
+    missing = missing[missing % (n_server + 1) != 0]  # of two servers
     if not len(missing):
         return routes
     if (missing[1:] <= missing[:-1]).any():  # of a million, `np.unique` takes half a second, and this a hundredth
@@ -90,13 +91,15 @@ def with_pairs(
 def _of_pairs(ptr: Ints32, link_to: Ints32, pairs: Ints) -> tuple[Ints, Ints, Ints32]:
     """Shortest routes of ordered pairs, as ``begin``, ``count``, ``route``."""
     n_server = len(ptr) - 1
-    target = pairs % n_server
+    target = pairs - pairs // n_server * n_server  # NumPy takes remainders one by one
     asked = np.zeros(n_server, np.bool_)
     asked[target] = True
+    most = 2 * np.count_nonzero(asked) > n_server
+    hops = all_hops(ptr, link_to) if most else hops_to(ptr, link_to, np.flatnonzero(asked))
+    target_of = np.arange(n_server) if most else np.cumsum(asked) - 1
     short = target.astype(np.min_scalar_type(n_server))  # numbers of 16 bits are sorted in a tenth of the time
-    hops = hops_to(ptr, link_to, np.flatnonzero(asked))
     order = np.argsort(short, kind="stable")
-    found: tuple[Ints, Ints, Ints32] = kernels.of_pairs(ptr, link_to, pairs, order, np.cumsum(asked) - 1, hops)
+    found: tuple[Ints, Ints, Ints32] = kernels.of_pairs(ptr, link_to, pairs, order, target_of, hops)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from flexnet.network.kernels.tours import find_tour, find_tours
 
-__all__ = ["short_tour", "tours_along_routes"]
+__all__ = ["MOST_EXCHANGED", "short_tour", "tours_along_routes"]
 
 Floats = npt.NDArray[np.float64]
 Cycle = tuple[int, ...]

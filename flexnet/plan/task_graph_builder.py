@@ -67,12 +67,13 @@ def _workspace(
 
 @dataclass(slots=True)
 class Builder:
-    """Builds task graphs of one problem again and again in the same memory."""
+    """Builds task graphs of one problem again and again in the same memory; ``n_built`` of them so far."""
 
     problem: Problem
     _work: Workspace = field(init=False)
     _held_problem: ProblemArrays = field(init=False)  # for kernels, as the next
     _held_work: Workspace = field(init=False)
+    n_built: int = 0
     _strategy: Strategy | None = None
     _parents: npt.NDArray[np.int16] = field(default_factory=lambda: NO_TREES)
     _arrays: TaskArrays | None = None
@@ -132,6 +133,7 @@ class Builder:
             spare = [max(size // 4, min(size, SPARE)) for size in sizes]
             needed = [max(size, int(lack * has)) for size, has in zip(sizes, room, strict=True)]
             self._reserve(*(size + more for size, more in zip(needed, spare, strict=True)))
+        self.n_built += 1
         self._strategy, self._parents, self._any_alike = strategy, parents, bool(work.n_tree[0])
         self._arrays = TaskArrays(
             work.kind[:n_task],

@@ -92,6 +92,7 @@ class Pricer:
     _links: LinkModel = field(init=False)
     _known: Remembered = field(init=False, default_factory=Remembered)
     _crowded: tuple[Candidate, float] | None = field(init=False, default=None)
+    _ready: tuple[int, Network | None] = field(init=False, default=(0, None))  # has routes for the build of that number
     _sent: deque[tuple[Strategy, Network, float, Problem]] = field(
         init=False, default_factory=lambda: deque(maxlen=TOLD)
     )
@@ -115,6 +116,7 @@ class Pricer:
         self._known.forget()
         self._demands.clear()
         self._sent.clear()
+        self._ready = 0, None
         self._crowded = None
 
     def set_resolution(self, plans: Sequence[tuple[Strategy, Network]]) -> None:
@@ -308,7 +310,12 @@ class Pricer:
     def _routed(self, tasks: TaskArrays, network: Network) -> Network:
         if not self.problem.semantics.fair_links:
             return network.routing(np.arange(network.topology.n_server**2))  # rings may run backwards
-        return routed(tasks, network, self._priced)
+        built, ready = self._ready
+        if ready is network and built == self._builder.n_built:
+            return network
+        found = routed(tasks, network, self._priced)
+        self._ready = self._builder.n_built, found
+        return found
 
     def _arrays(self, tasks: TaskArrays, network: Network) -> NetworkArrays:
         return network_arrays(self._routed(tasks, network))

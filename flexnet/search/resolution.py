@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexnet.network.kernels.held_routes import link_loads
+from flexnet.network.kernels.held_routes import NO_BYTES, NO_PAIRS, link_loads
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import NetworkArrays
@@ -138,5 +138,6 @@ def _may_time_out(tasks: TaskArrays, network: NetworkArrays, protocol: Protocol)
     sends = tasks.kind == NOMINAL_COMM
     window = np.minimum(tasks.bytes[sends], protocol.first_window * protocol.packet_bytes)
     of_pair = np.bincount(tasks.place[sends], window, minlength=network.n_server**2)
-    queued = link_loads(network.route_ptr, network.route, of_pair, len(network.bandwidth)) / network.bandwidth
+    n_link = len(network.bandwidth)
+    queued = link_loads(network.route_ptr, network.route, of_pair, NO_PAIRS, NO_BYTES, n_link) / network.bandwidth
     return protocol.by_packet and bool(queued.max(initial=0.0) > 2.0 * protocol.least_patience)

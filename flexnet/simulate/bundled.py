@@ -136,8 +136,10 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
         waiting=np.zeros(n_task, np.int32),
         bundle=np.full(n_task, -1, np.int32),
         owner=np.full(n_task, -1, np.int32),
-        first=np.full(n_task, -1, np.int32),
-        following=np.full(n_task, -1, np.int32),
+        first=np.zeros(n_task + 1, np.int32),
+        path=np.zeros(n_task, np.int32),
+        size=_ints(n_task),
+        then=np.zeros(n_task, np.int32),
         queues=make_queues(n_task, room.server),
         server_load=np.zeros(room.server),
         rings=Rings(
@@ -180,8 +182,7 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
             left=np.zeros(n_link),
             share=np.zeros(n_link),
             least=np.zeros(n_link),
-            seen=_ints(n_link),
-            touched=_ints(n_link),
+            touched=_ints(n_link + 1),
         ),
         stop=STOP,
     )

@@ -25,9 +25,6 @@ def routed(tasks: TaskArrays, network: Network, protocol: Protocol) -> Network:
     if not network.implies_routes:
         return network
     arrays = network_arrays(network)
-    n_missing = find_missing(tasks, arrays, protocol, np.zeros(0, np.int64))
-    if not n_missing:
-        return network
-    missing = np.zeros(n_missing, np.int64)
-    find_missing(tasks, arrays, protocol, missing)
-    return network.routing(missing)
+    missing = np.empty(len(tasks.kind) + 2 * len(tasks.group), np.int64)  # mostly room, which is not touched
+    n_missing = find_missing(tasks, arrays, protocol, missing)
+    return network.routing(missing[:n_missing]) if n_missing else network

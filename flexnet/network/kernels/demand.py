@@ -1,5 +1,7 @@
 """What tasks send, summed up."""
 
+import numpy as np
+
 from flexnet.kernels import kernel
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 
@@ -55,9 +57,9 @@ def sum_up(tasks, pairs, sizes, groups, same_as):  # type: ignore[no-untyped-def
         Which one that is.
     """
     for task in range(tasks.kind.shape[0]):
-        place = tasks.place[task]
+        place = np.uint32(tasks.place[task])
         if tasks.kind[task] == NOMINAL_COMM:
             pairs[place] += tasks.bytes[task]
         elif tasks.kind[task] == ALLREDUCE:
-            sizes[tasks.group_ptr[place + 1] - tasks.group_ptr[place]] += tasks.bytes[task]
-            groups[same_as[place]] += tasks.bytes[task]
+            sizes[tasks.group_ptr[np.uint32(place + np.uint32(1))] - tasks.group_ptr[place]] += tasks.bytes[task]
+            groups[np.uint32(same_as[place])] += tasks.bytes[task]

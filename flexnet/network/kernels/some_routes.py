@@ -7,6 +7,9 @@ from flexnet.network.kernels.xorshift import draw
 
 __all__ = ["of_differences", "of_pairs", "translate"]
 
+LISTED = np.uint32(
+    4
+)  # hops of a pair, roughly: of targets with a pair for so many servers, what leads nearer is listed
 WARM_UP = 4  # draws before the first that counts: the states of neighbouring numbers are much alike
 
 
@@ -134,49 +137,72 @@ def of_pairs(ptr, neighbor, pairs, order, target_of, hops):  # type: ignore[no-u
     """
     n = np.uint32(ptr.shape[0] - 1)
     nearer_ptr = np.zeros(n + 1, np.uint32)  # links of every server that lead nearer to the target, ascending
-    nearer = np.zeros(neighbor.shape[0], np.uint32)
+    nearer = np.zeros(neighbor.shape[0] + 1, np.uint32)
     begin = np.zeros(pairs.shape[0], np.int64)
     count = np.zeros(pairs.shape[0], np.int64)
+    n_some = np.uint32(pairs.shape[0])
     total = np.int64(0)
-    for i in range(pairs.shape[0]):
-        left = hops[target_of[pairs[i] % n], pairs[i] // n]
-        count[i] = max(left, 0)
-        total += count[i]
+    for k in range(n_some):
+        asked = np.uint32(pairs[k])
+        source = np.uint32(asked // n)
+        count[k] = max(hops[np.uint32(target_of[np.uint32(asked - source * n)]), source], 0)
+        total += count[k]
     route = np.empty(total, np.int32)
     total = np.int64(0)
-    listed = np.int64(-1)
-    for i in order:
-        node, target = np.uint32(pairs[np.uint32(i)] // n), np.uint32(pairs[np.uint32(i)] % n)
-        if target != listed:
-            listed = np.int64(target)
-            _list_nearer(ptr, neighbor, hops[target_of[target]], nearer_ptr, nearer)
-        begin[np.uint32(i)] = total
-        left = count[np.uint32(i)]
-        state = pairs[np.uint32(i)] % 0xFFFFFFFF + 1
-        if left > 1:
-            for _ in range(WARM_UP):
-                state = draw(state)
-        for hop in range(left):
-            first, last = nearer_ptr[node], nearer_ptr[np.uint32(node + 1)]
-            pick = np.int64(0)
+    at = np.uint32(0)
+    while at < n_some:  # all pairs of one target, then those of the next
+        target = np.uint32(np.uint32(pairs[np.uint32(order[at])]) % n)
+        until = np.uint32(at + np.uint32(1))
+        while until < n_some and np.uint32(pairs[np.uint32(order[until])]) % n == target:
+            until = np.uint32(until + np.uint32(1))
+        to_target = hops[np.uint32(target_of[target])]
+        listed = np.uint32(until - at) * LISTED > n
+        if listed:
+            _list_nearer(ptr, neighbor, to_target, nearer_ptr, nearer)
+        for one in range(at, until):
+            i = np.uint32(order[one])
+            pair = np.uint32(pairs[i])
+            node = np.uint32(pair // n)
+            begin[i] = total
+            left = count[i]
+            state = np.int64(pair) + 1
             if left > 1:
-                state = draw(state)
-                pick = (state * (np.int64(last) - np.int64(first))) >> 32
-            link = nearer[np.uint32(first + pick)]
-            route[np.uint64(total + hop)] = link
-            node = np.uint32(neighbor[link])
-        total += left
+                for _ in range(WARM_UP):
+                    state = draw(state)
+            for hop in range(left):
+                first, last = nearer_ptr[node], nearer_ptr[np.uint32(node + np.uint32(1))]
+                if not listed:
+                    first, last = np.uint32(0), _nearer_of(ptr, neighbor, to_target, node, nearer)
+                pick = np.int64(0)
+                if left > 1:
+                    state = draw(state)
+                    pick = (state * (np.int64(last) - np.int64(first))) >> 32
+                link = nearer[np.uint32(first + np.uint32(pick))]
+                route[np.uint64(total + hop)] = link
+                node = np.uint32(neighbor[link])
+            total += left
+        at = until
     return begin, count, route
 
 
 @njit(cache=True)
 def _list_nearer(ptr, neighbor, hops, nearer_ptr, nearer):  # type: ignore[no-untyped-def]
-    """List the links of every server to those that are one hop nearer."""
+    """List the links of every server to those that are one hop nearer; there is room for one more."""
     at = np.uint32(0)
-    for node in range(hops.shape[0]):
-        nearer_ptr[np.uint32(node)] = at
-        for link in range(np.uint32(ptr[np.uint32(node)]), np.uint32(ptr[np.uint32(node + 1)])):
-            if hops[np.uint32(neighbor[link])] == hops[np.uint32(node)] - 1:
-                nearer[at] = link
-                at = np.uint32(at + 1)
+    for node in range(np.uint32(hops.shape[0])):
+        nearer_ptr[node] = at
+        wanted = hops[node] - 1
+        for link in range(np.uint32(ptr[node]), np.uint32(ptr[np.uint32(node + np.uint32(1))])):
+            nearer[at] = link
+            at = np.uint32(at + np.uint32(hops[np.uint32(neighbor[link])] == wanted))
     nearer_ptr[hops.shape[0]] = at
+
+
+@njit(cache=True)
+def _nearer_of(ptr, neighbor, hops, node, nearer):  # type: ignore[no-untyped-def]
+    """List the links of one server to those that are one hop nearer; return how many they are."""
+    n_nearer = np.uint32(0)
+    for link in range(np.uint32(ptr[node]), np.uint32(ptr[np.uint32(node + np.uint32(1))])):
+        nearer[n_nearer] = link
+        n_nearer = np.uint32(n_nearer + np.uint32(hops[np.uint32(neighbor[link])] == hops[node] - 1))
+    return n_nearer

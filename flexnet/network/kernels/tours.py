@@ -3,7 +3,9 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["find_tour", "find_tours"]
+from flexnet.network.kernels.xorshift import draw
+
+__all__ = ["find_tour", "find_tours", "nearest_order"]
 
 
 @njit(cache=True)
@@ -41,6 +43,52 @@ def find_tour(cost, gain):  # type: ignore[no-untyped-def]
             first += 1
             last -= 1
     return tour
+
+
+@njit(cache=True)
+def nearest_order(group, links, demand, laid, noise, seed):  # type: ignore[no-untyped-def]
+    """A round trip from the first of a group always to the server that counts for least, of those that are left.
+
+    What `flexnet.network.wiring.orders.serving_order` says of a pair, but for what is random, is looked at when it is
+    come to, and costs of all pairs, gigabytes of thousands of servers, are nowhere.
+
+    Parameters
+    ----------
+    group : int64 (n_member,)
+        Servers.
+    links : int64 (n_server, n_server)
+    demand : float64 (n_server, n_server)
+    laid, noise : float
+        What a link counts for; the largest random part.
+    seed : int
+        1..2**32-1.
+
+    Returns
+    -------
+    int64 (n_member,)
+        Servers in order.
+    """
+    n = np.uint32(group.shape[0])
+    most = 0.0
+    for i in range(n):
+        for j in range(n):
+            a, b = np.uint32(group[i]), np.uint32(group[j])
+            most = max(most, demand[a, b] / (links[a, b] + 1))
+    scale = 1.0 / most if most > 0.0 else 0.0
+    order = group.copy()
+    state = seed
+    for at in range(n - 1):
+        here = np.uint32(order[at])
+        nearest, least = np.uint32(at + 1), np.inf
+        for k in range(np.uint32(at + 1), n):
+            there = np.uint32(order[k])
+            state = draw(state)
+            cost = laid * links[here, there] - scale * demand[here, there] / (links[here, there] + 1)
+            cost += noise * state / 2.0**32
+            if cost < least:
+                nearest, least = np.uint32(k), cost
+        order[at + 1], order[nearest] = order[nearest], order[at + 1]
+    return order
 
 
 @njit(cache=True)

@@ -1,12 +1,14 @@
 """Routes that share the load: shortest ones, each chosen with all others where they are."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.demand import Demand
+from flexnet.network.distances import all_hops
 from flexnet.network.kernels.balance import balance
-from flexnet.network.kernels.held_routes import link_loads, over_any
-from flexnet.network.kernels.hops import hops_to
+from flexnet.network.kernels.held_routes import NO_BYTES, NO_PAIRS, link_loads, over_any, senders
 from flexnet.network.network import Network
 from flexnet.network.topology import by_members
 from flexnet.network.wiring.shares import sent_by_group
@@ -15,9 +17,6 @@ __all__ = ["balanced", "crowding", "link_seconds", "with_demand"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-POWER = 2
-"""Of the seconds a link is busy: the higher, the more the busiest links count."""
 
 REDUCED = (0.1, 1.0)
 """What bytes of all-reduces count for beside those of transfers: operators wait for transfers, and for few all-reduces;
@@ -36,9 +35,32 @@ SOME_PAIRS = 2**15
 CROWDED = 0.1
 
 
+class _Sent(NamedTuple):
+    """What a demand sends: ``by_pair``, but for ``pairs`` with edges of all-reduces, ascending, which send ``bytes``.
+
+    And ``on_rings``, what rings over links of their own put on these.
+    """
+
+    by_pair: Floats
+    pairs: Ints
+    bytes: Floats
+    on_rings: Floats
+
+    def of(self, pairs: Ints) -> Floats:
+        """What some pairs send."""
+        found = self.by_pair[pairs]
+        if len(self.pairs):
+            at = np.minimum(np.searchsorted(self.pairs, pairs), len(self.pairs) - 1)
+            found = np.where(self.pairs[at] == pairs, self.bytes[at], found)
+        return found
+
+
 def with_demand(network: Network, demand: Demand) -> Network:
     """The network with routes for what a demand sends; the same if all have one."""
-    return network.routing(np.flatnonzero(_sent(network, demand, 1.0)[0])) if network.implies_routes else network
+    if not network.implies_routes:
+        return network
+    sent = _sent(network, demand, 1.0)
+    return network.routing(senders(network.route_ptr, sent.by_pair, sent.pairs, 0, 0))
 
 
 def link_seconds(network: Network, demand: Demand) -> Floats:
@@ -48,7 +70,7 @@ def link_seconds(network: Network, demand: Demand) -> Floats:
     -------
     float64 (n_link,)
     """
-    seconds: Floats = _load(network, demand, 1.0)[1] / network.bandwidth
+    seconds: Floats = _load(network, _sent(network, demand, 1.0)) / network.bandwidth
     return seconds
 
 
@@ -58,12 +80,19 @@ def crowding(network: Network, demand: Demand) -> float:
     An iteration takes as long as its busiest links; of two networks that have as busy ones, this tells which has fewer.
     """
     sent, n_link = demand.model_parallel.ravel(), len(network.bandwidth)
-    seconds = link_loads(network.route_ptr, network.route, sent, n_link) / network.bandwidth
+    seconds = link_loads(network.route_ptr, network.route, sent, NO_PAIRS, NO_BYTES, n_link) / network.bandwidth
     most = float(seconds.max(initial=0.0))
     return most * float(((seconds / most) ** BUSIEST).mean()) ** (1 / BUSIEST) if most > 0.0 else 0.0
 
 
-def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: Ints | None = None) -> Network:
+def balanced(
+    network: Network,
+    demand: Demand,
+    rng: np.random.Generator,
+    stays: npt.NDArray[np.bool_] | None = None,
+    *,
+    in_place: bool = False,
+) -> Network:
     """The network with shortest routes that share the load of a demand.
 
     Transfers, and edges of all-reduces where there is no link, are routed anew one after the other, each along the
@@ -76,29 +105,36 @@ def balanced(network: Network, demand: Demand, rng: np.random.Generator, pairs: 
     demand : Demand
     rng : numpy.random.Generator
         Draws the order, and what all-reduces count for.
-    pairs : int64 (n_pair,), optional
-        Ordered pairs ``source * n_server + target`` that may be routed anew; all if None.
+    stays : bool (n_server * n_server,), optional
+        Ordered pairs ``source * n_server + target`` that are not routed anew; none if None.
+    in_place : bool
+        The network's own routes may be changed: nobody else has them.
 
     Returns
     -------
     Network
         The same one if every route is as it was.
     """
-    volume, load = _load(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
-    used = (volume > 0) & (np.diff(network.route_ptr) > 1)
-    open_ = np.flatnonzero(used) if pairs is None else pairs[used[pairs]]
+    sent = _sent(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
+    load = _load(network, sent)
+    open_ = senders(network.route_ptr, sent.by_pair, sent.pairs, 2, network.topology.n_server)
+    if stays is not None:
+        open_ = open_[~stays[open_]]
     if len(open_) > MOST_PAIRS:
         open_ = rng.permutation(_crowded(network, load / network.bandwidth, open_))[:SOME_PAIRS]
     if not len(open_):
         return network
     ptr, link_to = network.link_ptr, network.link_to
-    hops = hops_to(ptr, link_to, np.arange(network.topology.n_server))
-    route = network.route.copy()
+    hops = all_hops(ptr, link_to)
+    route = network.route if in_place else network.route.copy()
+    changed = False
     for _ in range(PASSES):
         order = rng.permutation(open_)
-        balance(ptr, link_to, hops, network.bandwidth, volume, order, network.route_ptr, route, load, POWER)
-    same = np.array_equal(route, network.route)
-    return network if same else network.with_routes((network.route_ptr, route))
+        volume = sent.of(order)
+        changed |= balance(ptr, link_to, hops, network.bandwidth, volume, order, network.route_ptr, route, load)
+    if changed and not in_place:
+        changed = not np.array_equal(route, network.route)
+    return network.with_routes((network.route_ptr, route)) if changed else network
 
 
 def _crowded(network: Network, seconds: Floats, pairs: Ints) -> Ints:
@@ -108,20 +144,18 @@ def _crowded(network: Network, seconds: Floats, pairs: Ints) -> Ints:
     return crowded
 
 
-def _load(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
-    """Bytes along the route of every ordered pair of servers, float64 (n_server * n_server,), and on every link.
-
-    Bytes of all-reduces count for ``reduced`` bytes each.
-    """
-    along, on_rings = _sent(network, demand, reduced)
-    return along, on_rings + link_loads(network.route_ptr, network.route, along, len(on_rings))
+def _load(network: Network, sent: _Sent) -> Floats:
+    """Bytes on every link."""
+    along = sent.by_pair, sent.pairs, sent.bytes
+    loads: Floats = link_loads(network.route_ptr, network.route, *along, len(sent.on_rings))
+    return sent.on_rings + loads
 
 
-def _sent(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Floats]:
-    """Bytes along routes of pairs as in `_load`, and those of rings on every link."""
-    n = network.topology.n_server
-    along: Floats = demand.model_parallel.ravel().copy()
+def _sent(network: Network, demand: Demand, reduced: float) -> _Sent:
+    """What a demand sends; bytes of all-reduces count for ``reduced`` bytes each."""
+    n, by_pair = network.topology.n_server, demand.model_parallel.ravel()
     on_rings = np.zeros(len(network.bandwidth))
+    edges, shares = [NO_PAIRS], [NO_BYTES]
     cycles = by_members(network.topology.cycles)
     for group, sent in sent_by_group(demand).items():
         rings = () if group in cycles else network.topology.rings_of(group)
@@ -132,5 +166,10 @@ def _sent(network: Network, demand: Demand, reduced: float) -> tuple[Floats, Flo
             own = cycles.get(group, [group])
             for cycle in own:
                 here, ahead = np.array(cycle), np.array((*cycle[1:], cycle[0]))
-                along[here * n + ahead] += reduced * sent / len(own)
-    return along, on_rings
+                edges.append(here * n + ahead)
+                shares.append(np.full(len(cycle), reduced * sent / len(own)))
+    pairs, at = np.unique(np.concatenate(edges), return_inverse=True)
+    bytes_ = by_pair[pairs]
+    np.add.at(bytes_, at, np.concatenate(shares))
+    some = bytes_ > 0
+    return _Sent(by_pair, pairs[some], bytes_[some], on_rings)

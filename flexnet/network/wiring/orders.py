@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.network.kernels.tours import nearest_order
 from flexnet.network.totient import select_jumps
-from flexnet.network.tours import short_tour
+from flexnet.network.tours import MOST_EXCHANGED, short_tour
 
 __all__ = ["regular_orders", "serving_order"]
 
@@ -27,7 +28,8 @@ def regular_orders(group: Sequence[int], n_ring: int) -> list[tuple[int, ...]]:
     if size < 3 or not n_ring:
         return [tuple(group)] * n_ring
     jumps = select_jumps(size, size, n_ring, fold=True)
-    return [tuple(group[i * jump % size] for i in range(size)) for jump in jumps]
+    members, steps = np.array(group), np.arange(size)
+    return [tuple(members[steps * jump % size].tolist()) for jump in jumps]
 
 
 def serving_order(
@@ -37,6 +39,8 @@ def serving_order(
     rng: np.random.Generator,
 ) -> tuple[int, ...]:
     """A ring over a group whose neighbours have much to send each other and few links yet.
+
+    Of more than `MOST_EXCHANGED` servers it is not made shorter by exchanges.
 
     Parameters
     ----------
@@ -48,6 +52,9 @@ def serving_order(
     rng : numpy.random.Generator
     """
     size = len(group)
+    if size > MOST_EXCHANGED:
+        seed = int(rng.integers(1, 1 << 32))
+        return tuple(nearest_order(np.array(group), links, demand, LAID, NOISE, seed).tolist())
     at = np.ix_(group, group)
     wanted = demand[at] / (links[at] + 1)
     most = wanted.max(initial=0.0)

@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 
 from flexnet.network.demand import Demand
-from flexnet.network.kernels.held_routes import link_loads, over_any, replaced
+from flexnet.network.kernels.held_routes import NO_BYTES, NO_PAIRS, link_loads, over_any, replaced
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import link_seconds
 
@@ -32,7 +32,7 @@ def reroute_busiest(network: Network, demand: Demand, rng: np.random.Generator) 
     """
     n, seconds = network.topology.n_server, link_seconds(network, demand)
     routes, sent = (network.route_ptr, network.route), demand.model_parallel.ravel()
-    used = np.flatnonzero(link_loads(*routes, sent, len(seconds)))
+    used = np.flatnonzero(link_loads(*routes, sent, NO_PAIRS, NO_BYTES, len(seconds)))
     if not len(used):
         return None
     busy = used[seconds[used] >= BUSY * seconds[used].max()]

@@ -6,9 +6,9 @@ import numpy.typing as npt
 from flexnet.errors import FlexNetError
 from flexnet.network.cycle_layout import cycle_layout
 from flexnet.network.demand import Demand
+from flexnet.network.distances import all_hops
 from flexnet.network.implied import with_pairs
 from flexnet.network.kernels.held_routes import kept, replaced
-from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network, Routes, connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topology import Topology, adjacency
@@ -72,7 +72,7 @@ def rewired(
     else:
         routes, stays = _merged_routes(network, topology, shortest_routes(topology, rng))
     changed = connect(topology, network.link_bandwidth, network.latency, routes)
-    return balanced(with_demand(changed, demand), demand, rng, np.flatnonzero(~stays))
+    return balanced(with_demand(changed, demand), demand, rng, stays, in_place=True)
 
 
 def _kept_routes(network: Network, topology: Topology, demand: Demand) -> tuple[Routes, npt.NDArray[np.bool_]]:
@@ -80,7 +80,7 @@ def _kept_routes(network: Network, topology: Topology, demand: Demand) -> tuple[
     wanted = demand.model_parallel.ravel() > 0
     wanted[cycle_layout(topology).pair] = True
     ptr, link_from, link_to = adjacency(topology.links)
-    hops = hops_to(ptr, link_to, np.arange(topology.n_server))
+    hops = all_hops(ptr, link_to)
     *routes, stays = kept(network.route_ptr, network.route, _link_now(network, topology), hops, wanted)
     missing = np.flatnonzero(wanted & ~stays)
     return with_pairs(topology.n_server, link_from, link_to, tuple(routes), missing), stays

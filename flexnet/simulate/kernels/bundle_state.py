@@ -14,7 +14,10 @@ from flexnet.simulate.kernels.fair_state import Queues, Rings
 from flexnet.simulate.kernels.heap import Heap
 from flexnet.structs import struct
 
-__all__ = ["BundleLinks", "BundleWork", "Coflows", "Running"]
+__all__ = ["NOBODY", "BundleLinks", "BundleWork", "Coflows", "Running"]
+
+NOBODY = -1
+"""Waits for a transfer."""
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -97,14 +100,14 @@ class Running(NamedTuple):
 
 @struct
 class BundleLinks(NamedTuple):
-    """Links of the network: float64 (n_link,) but for ``seen`` and ``touched``, int64.
+    """Links of the network: float64 (n_link,) but for ``touched``.
 
     Parameters
     ----------
     bytes : what all flows put on every link
     users : weight of what is on it, and of what was when rates were solved last
     unfrozen, left, share, least : as in `flexnet.simulate.kernels.fair_state.Links`
-    seen, touched : the bundle that was laid out over a link last, and links of that one
+    touched : int64 (n_link + 1,), links of the bundle that is laid out, and room for one more
     """
 
     bytes: Floats
@@ -113,7 +116,6 @@ class BundleLinks(NamedTuple):
     left: Floats
     share: Floats
     least: Floats
-    seen: Ints
     touched: Ints
 
 
@@ -121,8 +123,10 @@ class BundleLinks(NamedTuple):
 class BundleWork(NamedTuple):
     """Everything together; ``bundle`` int32 (n_task,) is the coflow of a compute task's transfers, -1 if it sends none.
 
-    ``owner`` int32 (n_task,) is the compute task with whose bundle a transfer goes; ``first``, ``following`` int32
-    (n_task,) list those of each, -1 where they end.
+    ``owner`` int32 (n_task,) is the compute task with whose bundle a transfer goes, -1 if it is none.  Transfers lie by
+    owner, those of each side by side: those of a task are ``first[task]:first[task + 1]``, int32 (n_task + 1,), of
+    ``path`` int32, ``size`` int64 and ``then`` int32, (n_task,) each: the route, the bytes, and the one task, not a
+    transfer, that waits for it; `NOBODY` if none does, and -2 - t if several wait for transfer t.
     ``start``, ``end``, ``waiting`` and ``stop`` as in `flexnet.simulate.kernels.fair_state.FairWork`.
     """
 
@@ -133,7 +137,9 @@ class BundleWork(NamedTuple):
     bundle: npt.NDArray[np.int32]
     owner: npt.NDArray[np.int32]
     first: npt.NDArray[np.int32]
-    following: npt.NDArray[np.int32]
+    path: npt.NDArray[np.int32]
+    size: Ints
+    then: npt.NDArray[np.int32]
     queues: Queues
     server_load: Floats
     rings: Rings

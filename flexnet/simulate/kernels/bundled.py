@@ -4,6 +4,7 @@ import numpy as np
 
 from flexnet.kernels import called, inlined, kernel
 from flexnet.plan.task_kinds import BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.bundle_state import NOBODY
 from flexnet.simulate.kernels.bundles import divide_links, lay_out_bundles, least_seconds
 from flexnet.simulate.kernels.flow_classes import SAME_TIME
 from flexnet.simulate.kernels.heap import pop, push
@@ -125,13 +126,10 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
 @kernel
 def tell_transfers(tasks, work):  # type: ignore[no-untyped-def]
     """Start and end of transfers, which are those of their bundles."""
-    for task in range(tasks.kind.shape[0]):
-        if tasks.kind[task] <= BACKWARD and work.bundle[task] >= 0:
-            t = work.first[task]
-            while t >= 0:
-                work.start[t] = work.coflows.start[work.bundle[task]]
-                work.end[t] = work.coflows.arrival[work.bundle[task]]
-                t = work.following[t]
+    for t in range(tasks.kind.shape[0]):
+        if tasks.kind[t] == NOMINAL_COMM and work.owner[t] >= 0:
+            work.start[t] = work.coflows.start[work.bundle[work.owner[t]]]
+            work.end[t] = work.coflows.arrival[work.bundle[work.owner[t]]]
 
 
 @inlined
@@ -188,14 +186,16 @@ def _send(tasks, network, protocol, work, task, now):  # type: ignore[no-untyped
 def _deliver(tasks, work, task, now):  # type: ignore[no-untyped-def]
     """All that a task has sent is there."""
     work.coflows.arrival[work.bundle[task]] = now
-    one = work.first[task]
-    while one >= 0:
-        t = np.uint32(one)
-        for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
-            following = np.uint32(tasks.succ[q])
-            if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends
-                _let_follow(tasks, work, following, now)
-        one = work.following[t]
+    for at in range(np.uint32(work.first[task]), np.uint32(work.first[task + 1])):
+        then = work.then[at]
+        if then >= 0:
+            _let_follow(tasks, work, np.uint32(then), now)
+        elif then != NOBODY:
+            t = -2 - then
+            for q in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
+                following = np.uint32(tasks.succ[q])
+                if tasks.kind[following] != NOMINAL_COMM:  # what takes its turn goes with all that its task sends
+                    _let_follow(tasks, work, following, now)
 
 
 @inlined

@@ -4,13 +4,14 @@ import numpy as np
 
 from flexnet.kernels import called, inlined
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
+from flexnet.simulate.kernels.bundle_state import NOBODY
 from flexnet.simulate.kernels.rings import ring_rounds, whole_packets
 from flexnet.simulate.kernels.windows import length_of, share_of
 
 __all__ = ["divide_links", "lay_out_bundles", "least_seconds"]
 
 # Weights on a link below this are rounding.
-NOBODY = 1e-6
+LEAST_WEIGHT = 1e-6
 
 # So often links are filled; who has no rate then gets an equal share of its narrowest link.
 MOST_ROUNDS = 8
@@ -31,8 +32,9 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
     """
     coflows, links = work.coflows, work.links
     links.bytes[:] = 0.0
-    links.seen[:] = -1
+    links.left[:] = 0.0
     _find_owners(tasks, work)
+    _sort_by_owner(tasks, routes, work)
     c = coflows.n[0]
     at = coflows.end[c - 1] if c > 0 else 0
     room = coflows.link.shape[0]
@@ -42,47 +44,23 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
         if tasks.kind[task] > BACKWARD:
             continue
         work.bundle[task] = -1
-        largest = 0
-        longest = 0
-        n_flow = 0
-        n_hop = 0
-        n_touched = 0
-        extra = 0.0
         for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
             t = np.uint32(tasks.succ[p])
             if tasks.kind[t] == NOMINAL_COMM and work.owner[t] != task:
                 coflows.waiting[work.bundle[np.uint32(work.owner[t])]] += 1
-        following = work.first[task]
-        while following >= 0:
-            t = np.uint32(following)
-            following = work.following[t]
-            path = np.uint32(routes.transfer[t])
-            size = tasks.bytes[t]
-            first, last = network.route_ptr[path], network.route_ptr[path + 1]
-            largest = max(largest, size)
-            longest = max(longest, last - first)
-            n_flow += 1
-            n_hop += last - first
-            latency = 0.0
-            for k in range(np.uint32(first), np.uint32(last)):
-                link = np.uint32(network.route[k])
-                if links.seen[link] != task:
-                    links.seen[link] = task
-                    links.left[link] = 0.0
-                    links.touched[np.uint32(n_touched)] = link
-                    n_touched += 1
-                links.left[link] += size
-                if network.extra_latency.shape[0] > 0:
-                    latency += network.extra_latency[link]
-            extra = max(extra, latency)
+        n_flow = np.int64(work.first[task + 1] - work.first[task])
         if n_flow == 0:
             continue
-        if at + n_touched <= room:
-            for k in range(n_touched):
-                link = np.uint32(links.touched[k])
+        largest, longest, n_hop, n_touched, extra = _sum_up_bundle(network, work, task)
+        each = np.float64(largest)
+        for k in range(n_touched):
+            link = np.uint32(links.touched[np.uint32(k)])
+            total = links.left[link]
+            links.left[link] = 0.0
+            if at + n_touched <= room:
                 coflows.link[np.uint32(at + k)] = link
-                coflows.part[np.uint32(at + k)] = links.left[link] / largest
-                links.bytes[link] += links.left[link]
+                coflows.part[np.uint32(at + k)] = total / each
+                links.bytes[link] += total
         size = whole_packets(largest, protocol)
         work.bundle[task] = c
         coflows.begin[c] = at
@@ -100,47 +78,124 @@ def lay_out_bundles(tasks, network, routes, protocol, work):  # type: ignore[no-
 
 
 @inlined
+def _sum_up_bundle(network, work, task):  # type: ignore[no-untyped-def]
+    """What a task sends, on every link of ``links.touched``, in ``links.left``, which was 0.
+
+    Returns
+    -------
+    largest, longest, n_hop, n_touched, extra
+        Bytes of the largest flow, links of the longest, links of all, how many different ones, and the most latency
+        above that of so many links.
+    """
+    links, route_ptr, route = work.links, network.route_ptr, network.route
+    slow = network.extra_latency.shape[0] > 0
+    largest = np.int64(0)
+    longest = np.int64(0)
+    n_hop = np.int64(0)
+    n_touched = np.uint32(0)
+    extra = 0.0
+    for at in range(np.uint32(work.first[task]), np.uint32(work.first[task + 1])):
+        path = np.uint32(work.path[at])
+        size = np.float64(work.size[at])
+        first, last = np.uint32(route_ptr[path]), np.uint32(route_ptr[np.uint32(path + np.uint32(1))])
+        largest = max(largest, work.size[at])
+        longest = max(longest, np.int64(last) - np.int64(first))
+        n_hop += np.int64(last) - np.int64(first)
+        for k in range(first, last if size > 0.0 else first):
+            link = np.uint32(route[k])
+            before = links.left[link]
+            links.left[link] = before + size
+            links.touched[n_touched] = link
+            n_touched = np.uint32(n_touched + np.uint32(before == 0.0))  # without a branch: it is as good as random
+        if slow:
+            latency = 0.0
+            for k in range(first, last):
+                latency += network.extra_latency[np.uint32(route[k])]
+            extra = max(extra, latency)
+    return largest, longest, n_hop, np.int64(n_touched), extra
+
+
+@inlined
 def _find_owners(tasks, work):  # type: ignore[no-untyped-def]
-    """Set ``work.owner`` of every transfer, and make lists of what compute tasks own."""
+    """Set ``work.owner`` of every transfer."""
     n_task = tasks.kind.shape[0]
     work.owner[:n_task] = -1
-    work.first[:n_task] = -1
     n_left = 0
     for task in range(n_task):
         n_left += tasks.kind[task] == NOMINAL_COMM
         if tasks.kind[task] <= BACKWARD:
-            last = -1
             for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
                 t = np.uint32(tasks.succ[p])
                 if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
-                    last = _own(work, task, t, last)
+                    work.owner[t] = task
                     n_left -= 1
-    if n_left == 0:  # all wait for compute
-        return
-    for task in range(n_task):
-        if tasks.kind[task] <= BACKWARD:
-            last = work.first[task]
-            while last >= 0 and work.following[np.uint32(last)] >= 0:
-                last = work.following[np.uint32(last)]
-            one = work.first[task]
-            while one >= 0:  # the list grows behind
-                for p in range(np.uint32(tasks.succ_ptr[one]), np.uint32(tasks.succ_ptr[one + 1])):
-                    t = np.uint32(tasks.succ[p])
-                    if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
-                        last = _own(work, task, t, last)
-                one = work.following[np.uint32(one)]
+    if n_left > 0:  # not all wait for compute
+        _follow_transfers(tasks, work)
 
 
 @inlined
-def _own(work, task, t, last):  # type: ignore[no-untyped-def]
-    """Put transfer ``t`` behind ``last`` of those of a task, or first; return it."""
-    work.owner[t] = task
-    work.following[t] = -1
-    if last < 0:
-        work.first[task] = t
-    else:
-        work.following[np.uint32(last)] = t
-    return np.int64(t)
+def _follow_transfers(tasks, work):  # type: ignore[no-untyped-def]
+    """Set ``work.owner`` of transfers that wait for others, those of each compute task in turn.
+
+    ``work.path`` is scratch: the next one in a list of what a task owns.
+    """
+    following = work.path
+    for task in range(tasks.kind.shape[0]):
+        if tasks.kind[task] > BACKWARD:
+            continue
+        one, last = np.int64(NOBODY), np.int64(NOBODY)
+        for p in range(np.uint32(tasks.succ_ptr[task]), np.uint32(tasks.succ_ptr[task + 1])):
+            t = np.int64(tasks.succ[p])
+            if tasks.kind[t] == NOMINAL_COMM and work.owner[t] == task:
+                one, last = (t if one == NOBODY else one), _put_behind(following, last, t)
+        while one != NOBODY:  # the list grows behind
+            for p in range(np.uint32(tasks.succ_ptr[one]), np.uint32(tasks.succ_ptr[one + 1])):
+                t = np.int64(tasks.succ[p])
+                if tasks.kind[t] == NOMINAL_COMM and work.owner[t] < 0:
+                    work.owner[t] = task
+                    last = _put_behind(following, last, t)
+            one = np.int64(following[one])
+
+
+@inlined
+def _put_behind(following, last, t):  # type: ignore[no-untyped-def]
+    """Let ``t`` end a list that ended with ``last``; return it."""
+    following[t] = NOBODY
+    if last != NOBODY:
+        following[last] = t
+    return t
+
+
+@inlined
+def _sort_by_owner(tasks, routes, work):  # type: ignore[no-untyped-def]
+    """Copy what is to be known of transfers, those of one task side by side; ``work.bundle`` is scratch.
+
+    What many servers return to one comes from all over the task graph, and would be looked for there again and again.
+    """
+    n_task = tasks.kind.shape[0]
+    fill, first = work.bundle, work.first
+    fill[:n_task] = 0
+    for t in range(n_task):
+        if tasks.kind[t] == NOMINAL_COMM and work.owner[t] >= 0:
+            fill[np.uint32(work.owner[t])] += 1
+    total = 0
+    for task in range(n_task):
+        first[task] = total
+        total += fill[task]
+        fill[task] = first[task]
+    first[n_task] = total
+    for t in range(n_task):
+        if tasks.kind[t] == NOMINAL_COMM and work.owner[t] >= 0:
+            owner = np.uint32(work.owner[t])
+            at = np.uint32(fill[owner])
+            fill[owner] += 1
+            work.path[at] = routes.transfer[t]
+            work.size[at] = tasks.bytes[t]
+            then = np.int64(NOBODY)
+            for p in range(np.uint32(tasks.succ_ptr[t]), np.uint32(tasks.succ_ptr[t + 1])):
+                if tasks.kind[np.uint32(tasks.succ[p])] != NOMINAL_COMM:
+                    then = np.int64(tasks.succ[p]) if then == NOBODY else np.int64(-2 - t)
+            work.then[at] = then
 
 
 @called
@@ -203,7 +258,7 @@ def divide_links(bandwidth, tolerance, coflows, running, links, now, anew):  # t
     while n_open > 0:
         rounds += 1
         for one in range(n_link):
-            share = links.left[one] / links.unfrozen[one] if links.unfrozen[one] > NOBODY else np.inf
+            share = links.left[one] / links.unfrozen[one] if links.unfrozen[one] > LEAST_WEIGHT else np.inf
             links.share[one] = share
             links.least[one] = share
         for o in range(n_open):

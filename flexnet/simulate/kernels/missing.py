@@ -1,5 +1,7 @@
 """Which pairs of servers a task graph sends between without a route; see `flexnet.simulate.routed`."""
 
+import numpy as np
+
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.simulate.kernels.rings import ring_count
@@ -17,7 +19,8 @@ def find_missing(tasks, network, protocol, missing):  # type: ignore[no-untyped-
     network : flexnet.simulate.arrays.NetworkArrays
     protocol : flexnet.simulate.protocol.Protocol
     missing : int64
-        Receives as many of the pairs ``source * n_server + target`` as there is room for, each as often as it sends.
+        Receives the pairs ``source * n_server + target``, each as often as it sends; room for all transfers, and two
+        for every member of a group.
 
     Returns
     -------
@@ -46,8 +49,9 @@ def find_missing(tasks, network, protocol, missing):  # type: ignore[no-untyped-
 @inlined
 def _look_at(network, missing, found, pair):  # type: ignore[no-untyped-def]
     """Note a pair of different servers if it has no route; returns how many are noted."""
-    if network.route_ptr[pair] == network.route_ptr[pair + 1] and pair // network.n_server != pair % network.n_server:
-        if found < missing.shape[0]:
-            missing[found] = pair
+    at = np.uint32(pair)
+    none = network.route_ptr[at] == network.route_ptr[np.uint32(at + np.uint32(1))]
+    if none and pair // network.n_server != pair % network.n_server:
+        missing[np.uint32(found)] = pair
         found += 1
     return found
