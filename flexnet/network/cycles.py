@@ -1,7 +1,6 @@
 """Cycles for all-reduces on a network whose links stay: for all servers, or for the groups of a strategy."""
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from random import Random
 
 import numpy as np
@@ -12,7 +11,7 @@ from flexnet.network.implied import are_implied, no_routes, with_pairs
 from flexnet.network.network import Network, Routes
 from flexnet.network.packing import ROUNDS, interfaces_of, over, pack_cycles
 from flexnet.network.routes import shortest_routes
-from flexnet.network.topology import Topology, adjacency, by_members
+from flexnet.network.topology import Topology, adjacency, by_members, digest_of
 from flexnet.network.tours import tours_along_routes
 
 __all__ = ["add_cycles", "cycles_for", "more_cycles", "with_cycles"]
@@ -173,7 +172,7 @@ def _packed(links: npt.NDArray[np.int64], *, few: bool = False) -> Cycles:
     With ``few`` tries, and no ring and a half.
     """
     n = len(links)
-    key = blake2b(np.ascontiguousarray(links).data).digest(), n, few
+    key = digest_of(links), n, few
     if key not in _known:
         if len(_known) == MOST_KNOWN:
             _known.pop(next(iter(_known)))

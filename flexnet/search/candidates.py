@@ -16,6 +16,7 @@ __all__ = [
     "Candidate",
     "Directions",
     "after_lead",
+    "as_many",
     "as_fast",
     "choose",
     "with_candidate",
@@ -24,6 +25,8 @@ __all__ = [
 
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
+
+KEPT_PAIRS = 2**26  # of servers, of all networks of an elite together: of thousands of servers each takes half a GB
 
 LED = 32  # plans that were the best before are kept, fewer where networks are so large
 LED_PAIRS = 2**19  # of servers, of all these networks together
@@ -47,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, fastest first.
+    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, fewer large ones, fastest first.
 
     Parameters
     ----------
@@ -56,14 +59,20 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
         Of plans with the same strategy the faster one stays; of those that differ only in reductions that wait, at no
         gain, the one where fewer do.
     """
-    if (len(elite) == ELITE and plan.seconds >= elite[-1].seconds) or any(other is plan for other in elite):
+    most = as_many(ELITE, plan)
+    if (len(elite) >= most and plan.seconds >= elite[-1].seconds) or any(other is plan for other in elite):
         return elite
     same = [other for other in elite if _alike(other, plan)]
     if any(_is_better(other, plan) for other in same):
         return elite
     kept = [other for other in elite if not any(other is one for one in same)]
     at = sum(other.seconds <= plan.seconds for other in kept)
-    return (*kept[:at], plan, *kept[at:])[:ELITE]
+    return (*kept[:at], plan, *kept[at:])[:most]
+
+
+def as_many(most: int, plan: Candidate) -> int:
+    """How many plans with networks as large as this one's are kept, where it would be so many: two at least."""
+    return max(min(most, KEPT_PAIRS // plan.network.topology.n_server**2), 2)
 
 
 def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:

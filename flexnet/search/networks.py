@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.random_graph import random_graph
-from flexnet.network.topology import Topology
+from flexnet.network.topology import Topology, digest_of
 from flexnet.network.totient import group_sizes
 from flexnet.network.wiring.balance import balanced, crowding, with_demand
 from flexnet.network.wiring.propose import ROUTES, propose_network
@@ -112,7 +111,7 @@ def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
         routes = routes_for(topology, problem.semantics, rng)
         speeds = topology.speeds
         key = (
-            blake2b(topology.links.data).digest(),
+            digest_of(topology.links),
             tuple(sorted(topology.rings.items())),
             topology.cycles,
             None if speeds is None else (speeds.bandwidth.tobytes(), speeds.latency.tobytes()),

@@ -11,6 +11,7 @@ import numpy as np
 from flexnet.errors import FlexNetError
 from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
+from flexnet.network.kernels.demand import sum_up_servers
 from flexnet.network.network import Network
 from flexnet.network.relays import trees_on
 from flexnet.network.wiring.balance import crowding
@@ -20,7 +21,7 @@ from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
-from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
 from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.resolution import Rough, resolution_for, roughly
@@ -182,19 +183,16 @@ class Pricer:
         """Seconds no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
         tasks, cluster = self._builder.arrays(strategy), self.problem.cluster
         n = cluster.n_server
-        compute, pairs, reduces = (tasks.kind <= BACKWARD, tasks.kind == NOMINAL_COMM, tasks.kind == ALLREDUCE)
-        busy = np.bincount(tasks.place[compute], weights=tasks.seconds[compute], minlength=n)
+        busy, sent, received = np.zeros((3, n))
+        sum_up_servers(tasks, n, busy, sent, received)
+        reduces = tasks.kind == ALLREDUCE
         members = np.diff(tasks.group_ptr)
         place = tasks.place[reduces]
-        sent = np.zeros(len(members))
+        reduced = np.zeros(len(members))
         small = self.protocol.small_packet_bytes if self.problem.semantics.fair_links else 0.0
-        sent[place] = ring_bytes(tasks.bytes[reduces], members[place], small, rings_over(degree))
-        ringed = np.bincount(tasks.group, weights=np.repeat(sent, members), minlength=n)
-        source, target = np.divmod(tasks.place[pairs], n)
-        most = max(
-            float((np.bincount(ends, weights=tasks.bytes[pairs], minlength=n) + ringed).max())
-            for ends in (source, target)
-        )
+        reduced[place] = ring_bytes(tasks.bytes[reduces], members[place], small, rings_over(degree))
+        ringed = np.bincount(tasks.group, weights=np.repeat(reduced, members), minlength=n)
+        most = max(float((each + ringed).max()) for each in (sent, received))
         return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexnet.search.candidates import Candidate, as_fast
+from flexnet.search.candidates import Candidate, as_fast, as_many
 from flexnet.search.state import Schedule
 
 __all__ = [
@@ -54,7 +54,8 @@ REFIT = (0.08, 0.03, 0.01)  # from each of these temperatures
 DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of a round of dives
 RECUT = "heavy-recut"  # origin of starts that are the best plan with heavy operators cut in another way
 POOL = 12
-OF_A_KIND = 6  # starts
+OF_A_KIND = 6  # starts, of so few kinds at least:
+KINDS = 4
 WORTH_A_SLOT = 1.5  # a start may take so many times the fastest one
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
@@ -165,7 +166,7 @@ def after_slot(schedule: Schedule, best: Candidate) -> Schedule:
 
 def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
     """The pool with another plan; of plans that take as long, to a millionth, or are akin, the fastest stays."""
-    return _distinct(pool, plan)[:POOL]
+    return _distinct(pool, plan)[: as_many(POOL, plan)]
 
 
 def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
@@ -182,7 +183,8 @@ def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidat
         recuts.append(plan)
     starts = tuple(sorted((*others, *recuts), key=_seconds))
     same = [one for one in starts if one.origin == plan.origin]
-    return tuple(one for one in starts if not any(one is other for other in same[OF_A_KIND:]))
+    most = max(as_many(KINDS * OF_A_KIND, plan) // KINDS, 1)
+    return tuple(one for one in starts if not any(one is other for other in same[most:]))
 
 
 def _of_all_kinds(

@@ -3,9 +3,9 @@
 import numpy as np
 
 from flexnet.kernels import kernel
-from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 
-__all__ = ["same_groups", "sum_up"]
+__all__ = ["same_groups", "sum_up", "sum_up_servers"]
 
 
 @kernel
@@ -63,3 +63,16 @@ def sum_up(tasks, pairs, sizes, groups, same_as):  # type: ignore[no-untyped-def
         elif tasks.kind[task] == ALLREDUCE:
             sizes[tasks.group_ptr[np.uint32(place + np.uint32(1))] - tasks.group_ptr[place]] += tasks.bytes[task]
             groups[np.uint32(same_as[place])] += tasks.bytes[task]
+
+
+@kernel
+def sum_up_servers(tasks, n_server, busy, sent, received):  # type: ignore[no-untyped-def]
+    """Seconds that every server computes, and bytes of its transfers; these, float64 (n_server,), are added to."""
+    for task in range(tasks.kind.shape[0]):
+        place = np.uint32(tasks.place[task])
+        if tasks.kind[task] <= BACKWARD:
+            busy[place] += tasks.seconds[task]
+        elif tasks.kind[task] == NOMINAL_COMM:
+            source = np.uint32(place // np.uint32(n_server))
+            sent[source] += tasks.bytes[task]
+            received[np.uint32(place - source * np.uint32(n_server))] += tasks.bytes[task]

@@ -27,10 +27,16 @@ def lay_pairs(links: Links, pairs: Iterable[Sequence[int]], change: int = 1) -> 
 
 def links_of_cycles(cycles: Sequence[Sequence[int]], links: Links) -> Links:
     """Of every pair, how many of its links cycles use: as many as run over it one way, if there are so many links."""
-    there = np.zeros_like(links)
-    for cycle in cycles:
-        np.add.at(there, (list(cycle), [*cycle[1:], cycle[0]]), 1)
-    return np.minimum(np.maximum(there, there.T), links)
+    n, used = len(links), np.zeros(links.shape, np.int64)
+    if not cycles:
+        return used
+    edges = np.concatenate([np.array(cycle) * n + np.array([*cycle[1:], cycle[0]]) for cycle in cycles])
+    pairs, count = np.unique(edges, return_counts=True)
+    a, b = np.divmod(pairs, n)
+    count = np.minimum(count, links[a, b])
+    np.maximum.at(used, (a, b), count)
+    np.maximum.at(used, (b, a), count)
+    return used
 
 
 def are_connected(links: Links) -> bool:
