@@ -16,8 +16,8 @@ __all__ = [
     "Candidate",
     "Directions",
     "after_lead",
-    "as_many",
     "as_fast",
+    "as_many",
     "choose",
     "with_candidate",
     "without_idle_waits",
@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, fewer large ones, fastest first.
+    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, few large ones, fastest first.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
 
 def as_many(most: int, plan: Candidate) -> int:
     """How many plans with networks as large as this one's are kept, where it would be so many: two at least."""
-    return max(min(most, KEPT_PAIRS // plan.network.topology.n_server**2), 2)
+    return max(min(most, KEPT_PAIRS // plan.strategy.devices.shape[1] ** 2), 2)
 
 
 def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:
