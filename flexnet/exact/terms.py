@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels.pairs import pair_bytes
+from flexnet.exact.kernels.pairs import PairWork, pair_bytes
 from flexnet.exact.tables import CostTables, Shared
 from flexnet.model.cutting import partial_sums, side_by_side
 from flexnet.plan.problem import Problem
@@ -146,17 +146,23 @@ def _pair_elements(
 ) -> Floats:
     """As of `flexnet.exact.kernels.pairs.pair_bytes`, with room to work in."""
     n, rank = len(producer), len(edge)
-    room = (
-        np.empty((n, n_server, rank), np.int32),
-        np.empty((2, n, n_server), np.int32),
-        np.empty((2, n_server, rank), np.int64),
-        np.empty((2, n_server), np.int32),
-        np.empty(n_server),
-        np.empty((rank, int(producer.max()))),
+    degrees = np.unique(np.concatenate([[1], producer.ravel(), consumer.ravel()]))
+    number = np.zeros(degrees[-1] + 1, np.int32)
+    number[degrees] = np.arange(len(degrees))
+    work = PairWork(
+        held=np.empty((n, n_server, rank), np.int32),
+        holds=np.empty((2, n, n_server, rank), np.int64),
+        sender_of=np.empty((2, n, n_server), np.int32),
+        ranges=np.empty((2, n_server, rank), np.int64),
+        reader_of=np.empty((2, n_server), np.int32),
+        amounts=np.empty(n_server),
+        number=number,
+        sent=np.empty((rank, len(degrees), len(degrees), degrees[-1])),
+        most=np.empty((rank, len(degrees), len(degrees))),
     )
     moved = np.zeros((n, len(consumer)))
     homes = producer_home, consumer_home, consumer_rank
-    pair_bytes(edge, producer, consumer, *homes, n_server, strided, *room, moved)
+    pair_bytes(edge, producer, consumer, *homes, n_server, strided, work, moved)
     return moved
 
 

@@ -26,7 +26,7 @@ __all__ = [
 ELITE = 8
 """Candidates that are kept; prices while searching are off by less than what separates this many."""
 
-KEPT_PAIRS = 2**26  # of servers, of all networks of an elite together: of thousands of servers each takes half a GB
+KEPT_PAIRS = 2**25  # of servers, of all networks of an elite together: of thousands of servers each takes half a GB
 
 LED = 32  # plans that were the best before are kept, fewer where networks are so large
 LED_PAIRS = 2**19  # of servers, of all these networks together
@@ -50,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """The elite after ``plan`` was priced: at most `ELITE` plans of different strategies, few large ones, fastest first.
+    """The elite after ``plan`` was priced: up to `ELITE` plans of different strategies, few large ones, fastest first.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
 
 def as_many(most: int, plan: Candidate) -> int:
     """How many plans with networks as large as this one's are kept, where it would be so many: two at least."""
-    return max(min(most, KEPT_PAIRS // plan.strategy.devices.shape[1] ** 2), 2)
+    n_server = int(plan.strategy.devices.shape[1])
+    return max(min(most, KEPT_PAIRS // n_server**2), 2)
 
 
 def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:

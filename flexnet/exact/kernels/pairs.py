@@ -1,27 +1,60 @@
 """Kernels of exact search: bytes that pairs of configs transfer."""
 
-from flexnet.kernels import inlined, kernel
+from typing import NamedTuple
 
-__all__ = ["pair_bytes"]
+import numpy as np
+import numpy.typing as npt
+
+from flexnet.kernels import inlined, kernel
+from flexnet.structs import struct
+
+__all__ = ["PairWork", "pair_bytes"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
+
+
+@struct
+class PairWork(NamedTuple):
+    """Memory to work in.
+
+    Parameters
+    ----------
+    held : int32 (n_producer, n_server, rank)
+        Where the producer's parts lie along each dimension.
+    holds : int64 (2, n_producer, n_server, rank)
+        What they hold along each, the first element and that behind the last.
+    sender_of : int32 (2, n_producer, n_server)
+        On which server its parts are, and which part is on a server, -1 if there is none.
+    ranges : int64 (2, n_server, rank)
+        What the parts of a consumer read along each dimension.
+    reader_of : int32 (2, n_server)
+        As ``sender_of``.
+    amounts : float64 (n_server,)
+        Elements that each part of a consumer reads.
+    number : int32 (largest degree + 1,)
+        Of every degree that is there, the ``n_degree`` of them counted through.
+    sent : float64 (rank, n_degree, n_degree, largest degree)
+        Elements that the producer's parts send along a dimension, by its degree and the consumer's there.
+    most : float64 (rank, n_degree, n_degree)
+        The most of them; below 0 what is not known yet.
+    """
+
+    held: Ints32
+    holds: Ints
+    sender_of: Ints32
+    ranges: Ints
+    reader_of: Ints32
+    amounts: Floats
+    number: Ints32
+    sent: Floats
+    most: Floats
 
 
 @kernel
 def pair_bytes(  # type: ignore[no-untyped-def]
-    edge,
-    producer,
-    consumer,
-    producer_home,
-    consumer_home,
-    consumer_rank,
-    n_server,
-    strided,
-    held,
-    sender_of,
-    ranges,
-    reader_of,
-    amounts,
-    along,
-    moved,
+    edge, producer, consumer, producer_home, consumer_home, consumer_rank, n_server, strided, work, moved
 ):
     """Elements of the busiest server, each way, for every pair of configs.
 
@@ -39,35 +72,27 @@ def pair_bytes(  # type: ignore[no-untyped-def]
         Of its output; degrees from there on are of its reduction.
     n_server : int
     strided : bool
-    held : int32 (n_producer, n_server, rank)
-        To work in: where the producer's parts lie along each dimension.
-    sender_of : int32 (2, n_producer, n_server)
-        To work in: on which server its parts are, and which part is on a server, -1 if there is none.
-    ranges : int64 (2, n_server, rank)
-        To work in: what the parts of a consumer read along each dimension, the first element and that behind the last.
-    reader_of : int32 (2, n_server)
-        To work in, as ``sender_of``.
-    amounts : float64 (n_server,)
-        To work in: elements that each part of a consumer reads.
-    along : float64 (rank, most parts in a dimension)
-        To work in: elements that parts of a producer send, along each dimension.
+    work : PairWork
     moved : float64 (n_producer, n_consumer)
         To be filled.
     """
-    rank = edge.shape[0]
-    for a in range(producer.shape[0]):
-        senders = _product(producer, a, 0)
-        _locate(producer, a, rank, producer_home, n_server, strided, sender_of[0, a], sender_of[1, a])
-        for i in range(senders):
+    rank = np.uint32(edge.shape[0])
+    held, holds, amounts, ranges = work.held, work.holds, work.amounts, work.ranges
+    work.most[:] = -1.0
+    for a in range(np.uint32(producer.shape[0])):
+        _locate(
+            producer, a, edge.shape[0], producer_home, n_server, strided, work.sender_of[0, a], work.sender_of[1, a]
+        )
+        for i in range(np.uint32(_product(producer, a, 0))):
             for k in range(rank):
                 held[a, i, k] = _coordinate(producer, a, i, k)
-    for b in range(consumer.shape[0]):
-        readers = _product(consumer, b, 0)
-        _locate(consumer, b, consumer_rank, consumer_home, n_server, strided, reader_of[0], reader_of[1])
-        repeats = readers  # parts of the consumer that read the same
+                holds[0, a, i, k], holds[1, a, i, k] = _holds(edge[k, 0], producer[a, k], held[a, i, k])
+    for b in range(np.uint32(consumer.shape[0])):
+        readers = np.uint32(_product(consumer, b, 0))
+        _locate(consumer, b, consumer_rank, consumer_home, n_server, strided, work.reader_of[0], work.reader_of[1])
+        repeats = np.int64(readers)  # parts of the consumer that read the same
         for k in range(rank):
-            if edge[k, 1] >= 0:
-                repeats //= consumer[b, edge[k, 1]]
+            repeats //= _wanted(edge, consumer, b, k)
         most_wanted = 0.0
         for j in range(readers):
             amounts[j] = 1.0
@@ -76,33 +101,57 @@ def pair_bytes(  # type: ignore[no-untyped-def]
                 ranges[0, j, k], ranges[1, j, k] = low, high
                 amounts[j] *= max(high - low, 0)
             most_wanted = max(most_wanted, amounts[j])
-        for a in range(producer.shape[0]):
-            senders = _product(producer, a, 0)
-            sums = _product(producer, a, rank)  # parts that hold partial sums of the same elements
+        for a in range(np.uint32(producer.shape[0])):
+            sums = np.int64(1)  # parts that hold partial sums of the same elements
+            for k in range(rank, np.uint32(producer.shape[1])):
+                sums *= producer[a, k]
             most_sent = 1.0 * repeats
             for k in range(rank):
-                most_sent *= _sent_along(edge, producer, a, consumer, b, k, along[k])
+                most_sent *= _sent_along(edge, producer, a, consumer, b, k, work)
             busiest = 0.0
             for j in range(readers):
                 if busiest >= most_wanted * sums:
                     break
                 if amounts[j] * sums > busiest:
-                    i, here = sender_of[1, a, reader_of[0, j]], 0.0
+                    i, here = work.sender_of[1, a, np.uint32(work.reader_of[0, j])], 0.0
                     if i >= 0:
-                        here = _shared(edge, producer, a, held[a, i], ranges[0, j], ranges[1, j])
+                        here = _shared(holds, a, np.uint32(i), ranges, j)
                     busiest = max(busiest, amounts[j] * sums - here)
-            for i in range(senders):
-                if busiest >= most_sent:
-                    break
-                sends = 1.0 * repeats
-                for k in range(rank):
-                    sends *= along[k, held[a, i, k]]
-                if sends > busiest:
-                    j, here = reader_of[1, sender_of[0, a, i]], 0.0
-                    if j >= 0:
-                        here = _shared(edge, producer, a, held[a, i], ranges[0, j], ranges[1, j])
-                    busiest = max(busiest, sends - here)
+            if busiest < most_sent:
+                busiest = _of_senders(edge, producer, a, consumer, b, work, repeats, busiest, most_sent)
             moved[a, b] = busiest
+
+
+@inlined
+def _of_senders(edge, producer, a, consumer, b, work, repeats, busiest, most_sent):  # type: ignore[no-untyped-def]
+    """Elements of the busiest server, ``busiest`` by what servers receive, if some send more; ``most_sent`` at most."""
+    rank = np.uint32(edge.shape[0])
+    for i in range(np.uint32(_product(producer, a, 0))):
+        if busiest >= most_sent:
+            break
+        sends = 1.0 * repeats
+        for k in range(rank):
+            degree, wanted = _numbers(edge, producer, a, consumer, b, k, work)
+            sends *= work.sent[k, degree, wanted, np.uint32(work.held[a, i, k])]
+        if sends > busiest:
+            j, here = work.reader_of[1, np.uint32(work.sender_of[0, a, i])], 0.0
+            if j >= 0:
+                here = _shared(work.holds, a, i, work.ranges, np.uint32(j))
+            busiest = max(busiest, sends - here)
+    return busiest
+
+
+@inlined
+def _numbers(edge, producer, a, consumer, b, k, work):  # type: ignore[no-untyped-def]
+    """Numbers of the degrees of producer and consumer along dimension ``k``."""
+    degree, wanted = np.uint32(producer[a, k]), np.uint32(_wanted(edge, consumer, b, k))
+    return np.uint32(work.number[degree]), np.uint32(work.number[wanted])
+
+
+@inlined
+def _wanted(edge, consumer, b, k):  # type: ignore[no-untyped-def]
+    """In how many pieces the consumer reads along dimension ``k``."""
+    return consumer[b, np.uint32(edge[k, 1])] if edge[k, 1] >= 0 else np.int64(1)
 
 
 @inlined
@@ -121,24 +170,28 @@ def _locate(degrees, row, rank, home, n_server, strided, server_of, part_on):  #
 
 
 @inlined
-def _sent_along(edge, producer, a, consumer, b, k, sent):  # type: ignore[no-untyped-def]
-    """What every part of the producer sends, along dimension ``k``, to all parts of the consumer that differ in it;
-    returns the most.
+def _sent_along(edge, producer, a, consumer, b, k, work):  # type: ignore[no-untyped-def]
+    """The most that a part of the producer sends, along dimension ``k``, to all parts of the consumer that differ in
+    it; what each sends is in ``work.sent``, and is told once for two degrees.
     """
-    extent, degree = edge[k, 0], producer[a, k]
-    step = extent // degree
-    sent[:degree] = 0.0
+    degree, wanted = _numbers(edge, producer, a, consumer, b, k, work)
+    if work.most[k, degree, wanted] >= 0.0:
+        return work.most[k, degree, wanted]
+    extent, sent = edge[k, 0], work.sent[k, degree, wanted]
+    step = extent // producer[a, k]
+    sent[: producer[a, k]] = 0.0
     most = 0.0
-    for coordinate in range(consumer[b, edge[k, 1]] if edge[k, 1] >= 0 else 1):
+    for coordinate in range(_wanted(edge, consumer, b, k)):
         low, high = _reads(edge, consumer, b, k, coordinate)
         if high <= low:
             continue
-        first = min(low // step, degree - 1) if step > 0 else degree - 1
-        last = min((high - 1) // step, degree - 1) if step > 0 else degree - 1
+        first = min(low // step, producer[a, k] - 1) if step > 0 else producer[a, k] - 1
+        last = min((high - 1) // step, producer[a, k] - 1) if step > 0 else producer[a, k] - 1
         for at in range(first, last + 1):
-            begin, end = _holds(extent, degree, at)
+            begin, end = _holds(extent, producer[a, k], at)
             sent[at] += max(min(high, end) - max(low, begin), 0)
             most = max(most, sent[at])
+    work.most[k, degree, wanted] = most
     return most
 
 
@@ -181,10 +234,9 @@ def _holds(extent, degree, at):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _shared(edge, producer, a, held, low, high):  # type: ignore[no-untyped-def]
-    """Elements that a part of the consumer reads of a part of the producer."""
+def _shared(holds, a, i, ranges, j):  # type: ignore[no-untyped-def]
+    """Elements that part ``j`` of the consumer reads of part ``i`` of producer ``a``."""
     shared = 1.0
-    for k in range(edge.shape[0]):
-        begin, end = _holds(edge[k, 0], producer[a, k], held[k])
-        shared *= max(min(high[k], end) - max(low[k], begin), 0)
+    for k in range(np.uint32(ranges.shape[2])):
+        shared *= max(min(ranges[1, j, k], holds[1, a, i, k]) - max(ranges[0, j, k], holds[0, a, i, k]), 0)
     return shared
