@@ -8,7 +8,7 @@ from flexnet.network.network import connect
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topologies.fattree import fat_tree
 from flexnet.network.topologies.full_mesh import full_mesh
-from flexnet.network.topology import Topology, adjacency
+from flexnet.network.topology import Topology, adjacency, digest_of
 from flexnet.network.totient import ring_links_matrix
 
 RING8 = Topology("ring", 8, 0, ring_links_matrix(8, (1, 3)), {8: ((1,), (7,), (3,), (5,)), 4: ((3, 7),), 2: ((1, 3),)})
@@ -162,3 +162,13 @@ def test_a_single_server_is_a_network():
     assert network.route_ptr.tolist() == [0, 0]
     assert network.ring_ptr.tolist() == [0, 0, 0]
     assert len(network.bandwidth) == 0
+
+
+@pytest.mark.parametrize("n", [4, 200])
+def test_links_are_told_apart(n):
+    ring = ring_links_matrix(n, (1,))
+    two = ring.copy()
+    two[0, 1] = two[1, 0] = 2
+    turned = np.roll(np.roll(two, 1, axis=0), 1, axis=1)
+    assert digest_of(ring) == digest_of(ring.copy())
+    assert len({digest_of(links) for links in (ring, two, turned, two[::-1, ::-1])}) == 4

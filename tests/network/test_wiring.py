@@ -17,6 +17,7 @@ from flexnet.network.packing import interfaces_of
 from flexnet.network.routes import shortest_routes
 from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topology import by_members
+from flexnet.network.wiring import orders
 from flexnet.network.wiring.balance import link_seconds
 from flexnet.network.wiring.changes import undirected
 from flexnet.network.wiring.links import join_components, links_of_cycles
@@ -144,6 +145,20 @@ def test_orders_serve_pairs_that_have_no_link():
     other = serving_order(range(6), laid, demand, rng())
     assert not any(demand[a, b] for a, b in zip(other, (*other[1:], other[0]), strict=True))
     assert regular_orders((4, 7), 2) == [(4, 7)] * 2
+
+
+def test_rings_of_thousands_go_to_whom_most_is_to_be_sent(monkeypatch):
+    demand = np.zeros((6, 6))
+    for a, b in ((0, 3), (3, 1), (1, 4), (4, 2), (2, 5), (5, 0)):
+        demand[a, b] = demand[b, a] = 1.0
+    monkeypatch.setattr(orders, "MOST_EXCHANGED", 5)
+    order = serving_order(range(6), np.zeros((6, 6), np.int64), demand, rng())
+    assert sorted(order) == list(range(6))
+    assert all(demand[a, b] for a, b in zip(order, (*order[1:], order[0]), strict=True))
+    group, laid = (1, 4, 9, 2, 7, 5, 8), np.zeros((12, 12), np.int64)
+    laid[1, 4] = laid[4, 1] = laid[1, 9] = laid[9, 1] = 1
+    for seed in range(20):  # whoever has a link already comes last, though some cost as much at random
+        assert serving_order(group, laid, np.zeros((12, 12)), rng(seed))[1] not in (4, 9)
 
 
 def test_parts_are_joined_where_interfaces_are_left():

@@ -36,6 +36,16 @@ def test_the_elite_is_the_best_of_every_strategy(prices):
     assert all(best[int(p.strategy.choice[0])] == p.seconds for p in elite)
 
 
+def test_few_networks_of_thousands_of_servers_are_kept():
+    for n_server, most in ((1024, ELITE), (2048, ELITE), (4096, 2), (8192, 2)):
+        elite = ()
+        for number in range(20):
+            devices = np.full((1, n_server), -1)
+            strategy = Strategy(np.array([number]), devices, np.array([-1]))
+            elite = with_candidate(elite, Candidate(strategy, "network", float(number), None))
+        assert [int(plan.seconds) for plan in elite] == list(range(most))
+
+
 def test_plans_that_differ_in_idle_waits_alone_are_one():
     """At equal prices, the one where fewer reductions wait stays; a wait that brings something is a plan of its own."""
     eager = plan(1, 2.0)
