@@ -90,6 +90,11 @@ class BundledLinks(LinkModel):
         n_task = len(tasks.kind)
         return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
 
+    def link_bytes(self, n_link: int) -> npt.NDArray[np.float64]:
+        """As of `flexnet.simulate.fair.FairLinks`, where nothing was simulated: ``limit`` was 0."""
+        assert self._work is not None
+        return self._work.links.bytes[:n_link].copy()
+
     def _run(
         self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None
     ) -> tuple[float, BundleWork]:

@@ -100,6 +100,11 @@ class FairLinks(LinkModel):
         n_task = len(tasks.kind)
         return Timeline(seconds, work.start[:n_task].copy(), work.end[:n_task].copy())
 
+    def link_bytes(self, n_link: int) -> Floats:
+        """Bytes that the links of the network simulated last were asked to carry, ``n_link`` of them."""
+        assert self._work is not None
+        return self._work.links.bytes[:n_link].copy()
+
     def link_loads(self, n_link: int) -> LinkLoads:
         """What the links of the network simulated last had to do, ``n_link`` of them."""
         assert self._work is not None

@@ -6,6 +6,7 @@ from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.semantics import Semantics
 from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
 from flexnet.simulate.arrays import FlowRoutes, NetworkArrays, only_routes
+from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import LinkModel
@@ -22,6 +23,8 @@ MOST_HOPS = 100_000_000
 COARSE_WINDOW = 1e-3
 COARSE_TOLERANCE = 0.01
 COARSE_HOPS = 400_000.0
+
+MOST_FLOWS = 2**20  # that links are asked about one by one: of 16 million each has 300 bytes of memory to work in
 
 
 def priced_links(semantics: Semantics, segment_bytes: int, protocol: Protocol) -> LinkModel:
@@ -64,15 +67,16 @@ def _hops_and_least(
     tasks: TaskArrays, network: NetworkArrays, protocol: Protocol, routes: FlowRoutes | None
 ) -> tuple[float, float]:
     """Hops of all packets that are followed, and seconds that the busiest server or link takes."""
-    fair = FairLinks(protocol=protocol)
-    least = fair.seconds(tasks, network, limit=0.0, routes=routes)  # adds up loads only
+    bundled = len(tasks.kind) > MOST_FLOWS and not protocol.by_server
+    links = BundledLinks(protocol=protocol) if bundled else FairLinks(protocol=protocol)
+    least = links.seconds(tasks, network, limit=0.0, routes=routes)  # adds up loads only
     packet = protocol.packet_bytes or PACKET.packet_bytes
-    carried = fair.link_loads(len(network.bandwidth)).bytes
+    carried = links.link_bytes(len(network.bandwidth))
     members = np.diff(tasks.group_ptr)
     edges = members
     if protocol.by_packet:
-        edges, links = followed_edges_and_links(tasks, network, protocol, routes or only_routes(tasks))
-        carried = carried[links]
+        edges, followed = followed_edges_and_links(tasks, network, protocol, routes or only_routes(tasks))
+        carried = carried[followed]
     flows = np.count_nonzero(tasks.kind == NOMINAL_COMM)
     place = tasks.place[tasks.kind == ALLREDUCE]
     return float(carried.sum()) / packet + flows + float((2.0 * members * edges)[place].sum()), least

@@ -17,9 +17,11 @@ from flexnet.plan.strategy import Config, make_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+from flexnet.simulate import priced_links
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fair import FairLinks
+from flexnet.simulate.priced_links import packet_hops
 from flexnet.simulate.protocol import FLUID, PACKET, ROCE, TCP
 
 
@@ -182,3 +184,13 @@ def test_room_grows_and_is_used_again():
     again = [BundledLinks().seconds(graph.arrays(), network) for graph in graphs]
     assert once == again
     assert any((graph.kind == ALLREDUCE).any() for graph in graphs)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), protocol=st.sampled_from([FLUID, ROCE, TCP, PACKET]))
+def test_millions_of_transfers_are_asked_for_together_and_as_many(seed, protocol):
+    network, graph = case(seed)
+    told = packet_hops(graph.arrays(), network, protocol)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(priced_links, "MOST_FLOWS", 0)
+        assert packet_hops(graph.arrays(), network, protocol) == pytest.approx(told, rel=1e-9)
