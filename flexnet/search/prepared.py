@@ -207,6 +207,8 @@ class Prepared:
                 draws = () if untold else self._other_draws(plan)
             except GivenUp:
                 interrupted = True
+        fixed = () if bound is None or interrupted else self._fixed(plan, bound)
+        pricer.release()
         return Found(
             settings=self.settings,
             plan=plan,
@@ -220,7 +222,7 @@ class Prepared:
             search_s=earlier_s + outcome.elapsed,
             interrupted=interrupted,
             bound=bound,
-            fixed=() if bound is None or interrupted else self._fixed(plan, bound),
+            fixed=fixed,
             draws=draws,
             as_searched=as_searched,
         )

@@ -113,7 +113,14 @@ class Pricer:
     def set_buckets(self, bucket_bytes: float) -> None:
         """Put gradients together in buckets of so many bytes, from now on (`Problem.with_buckets`)."""
         self.problem = self.problem.with_buckets(bucket_bytes)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of memory, of thousands of servers gigabytes; prices are the same, and take as much again."""
         self._builder = Builder(self.problem.with_transfers_at_once())
+        full = self._full.anew()
+        self._links = full if self._links is self._full else self._links.anew()
+        self._full = full
         self._known.forget()
         self._demands.clear()
         self._sent.clear()

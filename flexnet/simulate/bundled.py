@@ -64,6 +64,10 @@ class BundledLinks(LinkModel):
     _work: BundleWork | None = None
     _group_class: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
+    def anew(self) -> "BundledLinks":
+        """The same model without memory of earlier calls."""
+        return BundledLinks(self.window, self.tolerance, self.protocol)
+
     def seconds(
         self,
         tasks: TaskArrays,

@@ -75,6 +75,10 @@ class FairLinks(LinkModel):
     _held: FairWork | None = None  # the same, for kernels
     _group_class: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
+    def anew(self) -> "FairLinks":
+        """The same model without memory of earlier calls."""
+        return FairLinks(self.window, self.tolerance, self.protocol, self.watch)
+
     def seconds(
         self,
         tasks: TaskArrays,

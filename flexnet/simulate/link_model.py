@@ -47,6 +47,10 @@ class LinkModel(ABC):
     name: ClassVar[str] = ""
     routes_by_flow: ClassVar[bool] = False
 
+    def anew(self) -> "LinkModel":
+        """The same model without memory of earlier calls."""
+        return self
+
     @abstractmethod
     def seconds(
         self,
