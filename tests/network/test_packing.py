@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnet.network.cubic import is_ring_and_half
-from flexnet.network.hamiltonian import hamiltonian_cycle
+from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, hamiltonian_cycle, neighbors_of
+from flexnet.network.kernels.cycles import MANY, two_cycles
 from flexnet.network.packing import both_ways, interfaces_of, pack_cycles, walecki
 
 
@@ -112,3 +113,16 @@ def test_both_ways_of_a_cycle_use_its_links_both_ways():
     assert both_ways([(0, 2, 3, 1)]) == ((0, 2, 3, 1), (0, 1, 3, 2))
     assert both_ways([(0, 1)]) == ((0, 1),)
     assert both_ways([]) == ()
+
+
+def test_networks_of_many_servers_decompose_by_cycles_from_one_another():
+    n, found = MANY + 8, []
+    for seed in range(3):
+        links = regular(n, 4, seed)
+        ptr, neighbor = neighbors_of(links)
+        ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
+        cycles = two_cycles(ptr, neighbor, ends, MOST_STEPS * n, REVERSED, seed + 1, 15).tolist()
+        assert all(sorted(cycle) == list(range(n)) for cycle in cycles)
+        assert (links_used(cycles, n) <= links).all()
+        found.append(len(cycles))
+    assert max(found) == 2
