@@ -54,8 +54,9 @@ REFIT = (0.08, 0.03, 0.01)  # from each of these temperatures
 DIVES = ((6, 6, 0.04, 0.0003),)  # the same, of a round of dives
 RECUT = "heavy-recut"  # origin of starts that are the best plan with heavy operators cut in another way
 POOL = 12
-OF_A_KIND = 6  # starts, of so few kinds at least:
-KINDS = 4
+OF_A_KIND = 6  # starts
+KINDS = 4  # of thousands of servers, for which there is room
+MOST_STARTS = 1000  # of which there are never so many
 WORTH_A_SLOT = 1.5  # a start may take so many times the fastest one
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
@@ -170,7 +171,7 @@ def pooled(pool: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...
 
 
 def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-    """Starts with another one, as `pooled`, but at most `OF_A_KIND` of every origin.
+    """Starts with another one, as `pooled`, but at most `OF_A_KIND` of every origin, and few large ones.
 
     The fastest starts may all be of one kind, and lead to the same place.  Recuts all differ little from one plan, and
     what matters is in what, so only those as fast as another are left out.
@@ -183,8 +184,9 @@ def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidat
         recuts.append(plan)
     starts = tuple(sorted((*others, *recuts), key=_seconds))
     same = [one for one in starts if one.origin == plan.origin]
-    most = max(as_many(KINDS * OF_A_KIND, plan) // KINDS, 1)
-    return tuple(one for one in starts if not any(one is other for other in same[most:]))
+    every = max(as_many(MOST_STARTS, plan), KINDS)
+    most = max(min(OF_A_KIND, every // KINDS), 1)
+    return tuple(one for one in starts if not any(one is other for other in same[most:]))[:every]
 
 
 def _of_all_kinds(
