@@ -7,9 +7,9 @@ from flexnet.network.kernels.xorshift import draw
 
 __all__ = ["of_differences", "of_pairs", "translate"]
 
-LISTED = np.uint32(
-    4
-)  # hops of a pair, roughly: of targets with a pair for so many servers, what leads nearer is listed
+# Of targets with a pair for so many servers, what leads nearer is listed: a pair asks at some four servers.
+LISTED = np.uint32(4)
+
 WARM_UP = 4  # draws before the first that counts: the states of neighbouring numbers are much alike
 
 
