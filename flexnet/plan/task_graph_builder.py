@@ -18,9 +18,8 @@ __all__ = ["NO_TREES", "Builder", "Trees", "build"]
 Trees = Callable[[], npt.NDArray[np.int16]]
 """Tells of a network who hands on to whom (`flexnet.network.relays.trees_on`), once it is needed."""
 
-SPARE = (
-    2**21
-)  # tasks, or whatever it is: as much as a strategy needs is reserved for larger ones, but no more than this
+SPARE = 2**21
+"""Tasks, or whatever it is: as much as a strategy needs is reserved for larger ones, but no more than this."""
 
 NO_TREES = np.zeros((0, 0), np.int16)
 """Nobody hands on."""

@@ -70,18 +70,20 @@ def with_candidate(elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candi
     return (*kept[:at], plan, *kept[at:])[:most]
 
 
-def as_many(most: int, plan: Candidate) -> int:
-    """How many plans with networks as large as this one's are kept, where it would be so many: two at least."""
+def as_many(most: int, plan: Candidate, *, least: int = 2, pairs: int = KEPT_PAIRS) -> int:
+    """How many plans with networks as large as this one's are kept, where of small ones it would be ``most``.
+
+    As many as have so many ``pairs`` of servers together, but ``least``.
+    """
     n_server = int(plan.strategy.devices.shape[1])
-    return max(min(most, KEPT_PAIRS // n_server**2), 2)
+    return max(min(most, pairs // n_server**2), least)
 
 
 def after_lead(led: tuple[Candidate, ...], *plans: Candidate) -> tuple[Candidate, ...]:
     """Plans that were the best before, with more of them: at most `LED`, fastest first."""
     others = [plan for plan in plans if not any(plan is one for one in led)]
     known = sorted((*led, *others), key=lambda plan: plan.seconds)
-    n_server = known[0].network.topology.n_server if known else 1
-    return tuple(known[: max(min(LED, LED_PAIRS // n_server**2), 1)])
+    return tuple(known[: as_many(LED, known[0], least=1, pairs=LED_PAIRS)]) if known else ()
 
 
 def without_idle_waits(strategy: Strategy, seconds: float, price: Callable[[Strategy], float]) -> Strategy:

@@ -56,7 +56,6 @@ RECUT = "heavy-recut"  # origin of starts that are the best plan with heavy oper
 POOL = 12
 OF_A_KIND = 6  # starts
 KINDS = 4  # of thousands of servers, for which there is room
-MOST_STARTS = 1000  # of which there are never so many
 WORTH_A_SLOT = 1.5  # a start may take so many times the fastest one
 AKIN = 0.9  # of the operators
 AS_GOOD = 0.02  # a time that differs by a smaller share is about the same
@@ -184,9 +183,9 @@ def with_start(starts: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidat
         recuts.append(plan)
     starts = tuple(sorted((*others, *recuts), key=_seconds))
     same = [one for one in starts if one.origin == plan.origin]
-    every = max(as_many(MOST_STARTS, plan), KINDS)
-    most = max(min(OF_A_KIND, every // KINDS), 1)
-    return tuple(one for one in starts if not any(one is other for other in same[most:]))[:every]
+    most = as_many(KINDS * OF_A_KIND, plan, least=KINDS) // KINDS
+    kept = tuple(one for one in starts if not any(one is other for other in same[most:]))
+    return kept[: as_many(len(kept), plan, least=KINDS)]
 
 
 def _of_all_kinds(

@@ -113,7 +113,7 @@ class FairLinks(LinkModel):
         """What the links of the network simulated last had to do, ``n_link`` of them."""
         assert self._work is not None
         links = self._work.links
-        return LinkLoads(links.bytes[:n_link].copy(), links.peak[:n_link].copy(), links.carried[:n_link].copy())
+        return LinkLoads(self.link_bytes(n_link), links.peak[:n_link].copy(), links.carried[:n_link].copy())
 
     def _run(
         self, tasks: TaskArrays, network: NetworkArrays, limit: float, routes: FlowRoutes | None

@@ -102,9 +102,7 @@ def pair_bytes(  # type: ignore[no-untyped-def]
                 amounts[j] *= max(high - low, 0)
             most_wanted = max(most_wanted, amounts[j])
         for a in range(np.uint32(producer.shape[0])):
-            sums = np.int64(1)  # parts that hold partial sums of the same elements
-            for k in range(rank, np.uint32(producer.shape[1])):
-                sums *= producer[a, k]
+            sums = _product(producer, a, edge.shape[0])  # parts that hold partial sums of the same elements
             most_sent = 1.0 * repeats
             for k in range(rank):
                 most_sent *= _sent_along(edge, producer, a, consumer, b, k, work)

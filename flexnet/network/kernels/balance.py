@@ -30,11 +30,6 @@ def balance(ptr, neighbor, hops, bandwidth, volume, pairs, route_ptr, route, loa
         Of `flexnet.network.network.Network`; ``route`` is changed in place.
     load : float64 (n_link,)
         Bytes on every link, those of the pairs on their routes included; is kept up.
-
-    Returns
-    -------
-    bool
-        Whether any goes along other links now.
     """
     n_server, n_node = hops.shape
     cost = np.empty(n_node)
@@ -43,7 +38,6 @@ def balance(ptr, neighbor, hops, bandwidth, volume, pairs, route_ptr, route, loa
     seen = np.full(n_node, -1, np.int64)
     here = np.empty(n_node, np.uint32)
     there = np.empty(n_node, np.uint32)
-    changed = False
     for i in range(np.uint32(pairs.shape[0])):
         pair = np.uint32(pairs[i])
         source, target = np.uint32(pair // np.uint32(n_server)), np.uint32(pair % np.uint32(n_server))
@@ -81,9 +75,6 @@ def balance(ptr, neighbor, hops, bandwidth, volume, pairs, route_ptr, route, loa
         node = target
         for back in range(np.uint32(last - first)):
             link = by[node]
-            at = np.uint32(last - np.uint32(1) - np.uint32(back))
-            changed |= np.uint32(route[at]) != link
-            route[at] = link
+            route[np.uint32(last - np.uint32(1) - np.uint32(back))] = link
             load[link] += more
             node = came[node]
-    return changed

@@ -68,14 +68,19 @@ def closed_path(ptr, neighbor, most_steps, reversed_every, seed):  # type: ignor
         if step % reversed_every != 1:  # else the other end may have somewhere to go
             state = draw(state)
             first = place[neighbor[ptr[end] + ((state * (ptr[end + 1] - ptr[end])) >> 32)]] + 1
-        last = length - 1
-        while first < last:
-            path[first], path[last] = path[last], path[first]
-            place[path[first]] = first
-            place[path[last]] = last
-            first += 1
-            last -= 1
+        _turn(path, place, first, length - 1)
     return path[:0]
+
+
+@njit(cache=True)
+def _turn(path, place, first, last):  # type: ignore[no-untyped-def]
+    """Walk a part of a path the other way round."""
+    low, high = np.uint32(first), np.uint32(last)
+    while low < high:
+        path[low], path[high] = path[high], path[low]
+        place[path[low]] = low
+        place[path[high]] = high
+        low, high = np.uint32(low + np.uint32(1)), np.uint32(high - np.uint32(1))
 
 
 @njit(cache=True)
@@ -105,13 +110,7 @@ def _turned_path(ptr, neighbor, closed, most_steps, seed):  # type: ignore[no-un
                 for k in range(ptr[other], ptr[other + 1]):
                     if neighbor[k] == path[0]:  # it would be the end, and the path closed
                         by = neighbor[i]
-        first, last = np.uint32(place[by] + 1), np.uint32(n - 1)
-        while first < last:
-            path[first], path[last] = path[last], path[first]
-            place[path[first]] = first
-            place[path[last]] = last
-            first = np.uint32(first + np.uint32(1))
-            last = np.uint32(last - np.uint32(1))
+        _turn(path, place, place[by] + 1, n - 1)
     return path[:0]
 
 

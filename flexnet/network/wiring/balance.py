@@ -113,7 +113,7 @@ def balanced(
     Returns
     -------
     Network
-        The same one if every route is as it was.
+        The same one if every route is as it was, and not changed in place.
     """
     sent = _sent(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
     load = _load(network, sent)
@@ -127,14 +127,12 @@ def balanced(
     ptr, link_to = network.link_ptr, network.link_to
     hops = all_hops(ptr, link_to)
     route = network.route if in_place else network.route.copy()
-    changed = False
     for _ in range(PASSES):
         order = rng.permutation(open_)
-        volume = sent.of(order)
-        changed |= balance(ptr, link_to, hops, network.bandwidth, volume, order, network.route_ptr, route, load)
-    if changed and not in_place:
-        changed = not np.array_equal(route, network.route)
-    return network.with_routes((network.route_ptr, route)) if changed else network
+        balance(ptr, link_to, hops, network.bandwidth, sent.of(order), order, network.route_ptr, route, load)
+    if not in_place and np.array_equal(route, network.route):
+        return network
+    return network.with_routes((network.route_ptr, route))
 
 
 def _crowded(network: Network, seconds: Floats, pairs: Ints) -> Ints:
