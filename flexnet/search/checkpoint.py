@@ -14,11 +14,12 @@ from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.network_document import network_document, read_network
 from flexnet.search.rounds import MOST_ROUNDS, stages_of
+from flexnet.search.starts import STARTS
 from flexnet.search.state import Schedule, State
 
 __all__ = ["checkpoint_json", "restore"]
 
-VERSION = 11
+VERSION = 12
 
 _PLANS_OF_SCHEDULE = ("pool", "starts", "entrants", "results")
 _COUNTS_OF_SCHEDULE = ("round", "stage", "slot", "at", "stale", "held", "recut_round", "left_out")
@@ -56,6 +57,7 @@ def checkpoint_json(state: State, rng: np.random.Generator) -> bytes:
             "credit": list(s.credit),
             "gains": list(s.gains),
             "origins": list(s.origins),
+            "unlaid": list(s.unlaid),
         }
 
     def chain(state: State, rng: np.random.Generator) -> dict[str, Any]:
@@ -158,6 +160,7 @@ def _schedule(document: Mapping[str, Any], networks: list[Network]) -> Schedule:
         credit=tuple(map(_time, document["credit"])),
         gains=(_share(document["gains"][0]), _share(document["gains"][1])),
         origins=tuple(map(_name, document["origins"])),
+        unlaid=tuple(map(_kind, document["unlaid"])),
     )
 
 
@@ -185,6 +188,12 @@ def _name(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is not the name of a start")
     return value
+
+
+def _kind(value: object) -> str:
+    if value not in STARTS:
+        raise ValueError(f"{value!r} is no kind of start")
+    return str(value)
 
 
 def _rng_state(rng: np.random.Generator) -> dict[str, Any]:

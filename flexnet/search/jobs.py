@@ -7,7 +7,7 @@ so what comes out depends on the seed and the number of jobs alone.
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,12 +16,15 @@ from functools import partial
 import numpy as np
 
 from flexnet.errors import FlexNetError
+from flexnet.interrupts import GivenUp
+from flexnet.plan.strategy import Strategy
 from flexnet.processes import end_with_parent
 from flexnet.search.candidates import Candidate, after_lead, with_candidate
 from flexnet.search.driver import Outcome, Progress, drive
 from flexnet.search.history import History
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepared import Prepared
+from flexnet.search.starts import STARTS
 from flexnet.search.state import Info, State, Tally
 
 __all__ = ["run", "turn_length"]
@@ -77,10 +80,13 @@ def _side_by_side(
     limit = float("inf") if settings.time is None else settings.time
     unlimited = settings.budget is None and settings.time is None
     began = time.perf_counter()
-    chains = state.chains or _begin(ready, state, n)
     first, improved_at, interrupted = state.iteration, None, False
     length = turn_length(len(search.pricer.tasks(ready.state.current.strategy).kind))  # the same when resumed
     with _workers(search, n) as pool:
+        try:
+            chains = state.chains or _begin(ready, state, n, pool)
+        except GivenUp:
+            return Outcome(state, time.perf_counter() - began, interrupted=True, improved_at=None)
         while state.iteration < total:
             if unlimited and all(search.over(chain) for chain, _ in chains):
                 break
@@ -92,14 +98,16 @@ def _side_by_side(
                 break
             most = _most(chains, length, total)
             before = state
-            turns = list(pool.map(partial(_turn, seconds=limit - elapsed), chains, most))
+            sent = map(_with_few_starts, chains, most)
+            turns = list(pool.map(partial(_turn, seconds=limit - elapsed), sent, most))
             if any(given_up for *_, given_up in turns):  # the turn is made again, but nothing it found is lost
                 found = _merged(before, tuple(chain for chain, *_ in turns))
                 improved_at = found.iteration if found.best.seconds < before.best.seconds else improved_at
                 state = replace(before, best=found.best, elite=found.elite, led=found.led)
                 interrupted = True
                 break
-            chains = _exchanged(search, tuple(chain for chain, *_ in turns))
+            ended = (chain for chain, *_ in turns)
+            chains = _exchanged(search, tuple(map(_with_other_starts, ended, chains, most)))
             state = _merged(before, chains)
             if state.best.seconds < before.best.seconds:
                 improved_at = state.iteration
@@ -117,31 +125,75 @@ def _side_by_side(
     return Outcome(state, time.perf_counter() - began, interrupted=interrupted, improved_at=improved_at)
 
 
-def _begin(ready: Prepared, state: State, n: int) -> tuple[tuple[State, np.random.Generator], ...]:
-    """As many chains; the starts to be priced are dealt out among them."""
+def _begin(
+    ready: Prepared, state: State, n: int, pool: ProcessPoolExecutor
+) -> tuple[tuple[State, np.random.Generator], ...]:
+    """As many chains, which lay out the starts there are; these are dealt out among them, to be priced.
+
+    Raises
+    ------
+    GivenUp
+        If nobody waits for them any more.
+    """
+    schedule = state.schedule
+    assert schedule is not None
+    rngs = [ready.rng, *(np.random.default_rng([ready.settings.seed, i]) for i in range(1, n))]
+    pending, origins, unlaid = list(schedule.pending), list(schedule.origins), schedule.unlaid
+    if unlaid:
+        laid = list(pool.map(_lay_out, [unlaid[i::n] for i in range(n)], rngs))
+        rngs = [rng for _, rng in laid]
+        for i, name in enumerate(unlaid):
+            strategies = laid[i % n][0][i // n]
+            pending += strategies
+            origins += [STARTS[name].name] * len(strategies)
     chains = []
-    for i in range(n):
-        schedule = state.schedule
-        assert schedule is not None
-        rng = ready.rng if i == 0 else np.random.default_rng([ready.settings.seed, i])
-        dealt = replace(schedule, pending=schedule.pending[i::n], origins=schedule.origins[i::n])
+    for i, rng in enumerate(rngs):
+        dealt = replace(schedule, pending=tuple(pending[i::n]), origins=tuple(origins[i::n]), unlaid=())
         own = replace(state, schedule=dealt)
         chains.append((own if i == 0 else replace(own, iteration=0), rng))
     return tuple(chains)
 
 
+def _lay_out(names: Sequence[str], rng: np.random.Generator) -> tuple[list[list[Strategy]], np.random.Generator]:
+    """Starts of some kinds, in a worker process."""
+    assert _search is not None
+    return [_search.kinds.strategies(name, rng) for name in names], rng
+
+
 def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:
-    """How many proposals every chain makes next, all together no more than are left; its starts first, and no more."""
+    """How many proposals every chain makes next, all together no more than are left; before the first round starts."""
     left = total - sum(chain.iteration for chain, _ in chains)
     schedules = [chain.schedule for chain, _ in chains]
     pending = [len(schedule.pending) if schedule is not None and not schedule.round else 0 for schedule in schedules]
     most = []
     for i in range(len(chains)):
         share = -(-left // (len(chains) - i)) if left < float("inf") else float("inf")
-        n = int(min(pending[i] if any(pending) else length, share))
+        n = int(min(min(pending[i], length) if any(pending) else length, share))
         left -= n
         most.append(n)
     return most
+
+
+def _with_few_starts(chain: tuple[State, np.random.Generator], most: int) -> tuple[State, np.random.Generator]:
+    """A chain as it is sent to a process: with no more starts to be priced than tell whether there are others."""
+    state, rng = chain
+    schedule = state.schedule
+    assert schedule is not None
+    first = slice(most + 1)
+    few = replace(schedule, pending=schedule.pending[first], origins=schedule.origins[first])
+    return replace(state, schedule=few), rng
+
+
+def _with_other_starts(
+    chain: tuple[State, np.random.Generator], before: tuple[State, np.random.Generator], most: int
+) -> tuple[State, np.random.Generator]:
+    """A chain after a turn, with the starts that were not sent."""
+    state, rng = chain
+    schedule, whole = state.schedule, before[0].schedule
+    assert schedule is not None and whole is not None
+    others = slice(most + 1, None)
+    pending, origins = schedule.pending + whole.pending[others], schedule.origins + whole.origins[others]
+    return replace(state, schedule=replace(schedule, pending=pending, origins=origins)), rng
 
 
 def _turn(

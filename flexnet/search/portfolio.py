@@ -11,6 +11,7 @@ brought, by draws of the one generator: the chain of proposals does not depend o
 that goes on longer never finds a plan that is worse by the prices it searches with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -38,6 +39,8 @@ from flexnet.search.rounds import (
     with_entrants,
     with_start,
 )
+from flexnet.search.starts import STARTS
+from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.state import Info, Schedule, State
 from flexnet.search.trials import Trials
 from flexnet.simulate.arrays import network_arrays
@@ -79,11 +82,14 @@ class Portfolio:
     trials : Trials
     slot : int
         Proposals of the first slot of the first round (`first_slot`).
+    kinds : StartKinds
+        Lays out starts when their turn comes.
     """
 
     moves: MoveMix
     trials: Trials
     slot: int
+    kinds: StartKinds
 
     @property
     def pricer(self) -> Pricer:
@@ -97,17 +103,20 @@ class Portfolio:
         network: Network,
         others: tuple[Strategy, ...],
         origins: tuple[str, ...] = (),
+        later: Sequence[str] = (),
     ) -> State:
         """Price the start that others are compared with; the ``others`` are priced by the first steps.
 
-        ``origins`` says what kind of start all of them are, the first one's first.
+        ``origins`` says what kind of start all of them are, the first one's first; ``later`` are kinds of which the
+        steps after these lay out and price starts.
         """
         name, *rest = origins or ("",) * (1 + len(others))
         first = self.trials.priced(rng, strategy, network, np.inf, name)
         elite = self._with((), first)
         credit = (1.0,) * len(self.moves.moves)
         gains = (UNTRIED, UNTRIED)
-        schedule = Schedule(others, (first,), (first,), credit=credit, gains=gains, origins=tuple(rest))
+        origins, unlaid = tuple(rest), tuple(later)
+        schedule = Schedule(others, (first,), (first,), credit=credit, gains=gains, origins=origins, unlaid=unlaid)
         return State(0, 0, first, first, network, elite=elite, schedule=schedule)
 
     def over(self, state: State) -> bool:
@@ -118,6 +127,8 @@ class Portfolio:
         """One proposal: a start to be priced, or a change of the current plan."""
         schedule = state.schedule
         assert schedule is not None
+        if schedule.unlaid and not schedule.pending:
+            schedule = self._with_more_starts(rng, schedule)
         if schedule.pending:
             return self._price_start(rng, state, schedule)
         if not schedule.entrants:
@@ -222,13 +233,9 @@ class Portfolio:
                 schedule = replace(schedule, starts=with_start(schedule.starts, plan))
             if not recut or improved:
                 schedule = replace(schedule, pool=pooled(schedule.pool, plan))
-        if not pending and not schedule.held and not recut:
-            for start in schedule.starts[:MOST_HELD]:
-                held = all_held(self.moves.space, [start.strategy])
-                pending += held
-                origins += [start.origin] * len(held)
-            schedule = replace(schedule, held=1)
         schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins))
+        if not (pending or recut):
+            schedule = self._with_more_starts(rng, schedule)
         if not recut:
             schedule = replace(schedule, before=schedule.pool[0].seconds)
         state = replace(state, iteration=state.iteration + 1, best=plan if improved else best, schedule=schedule)
@@ -236,6 +243,23 @@ class Portfolio:
         starts = ((origin, plan.seconds),) if tried and not recut else ()
         seconds = plan.seconds if tried else np.inf
         return state, Info(seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
+
+    def _with_more_starts(self, rng: np.random.Generator, schedule: Schedule) -> Schedule:
+        """With those of the next kind that has some to be priced; after all, the best with reductions that wait."""
+        while schedule.unlaid:
+            name, *unlaid = schedule.unlaid
+            strategies = tuple(self.kinds.strategies(name, rng))
+            schedule = replace(schedule, unlaid=tuple(unlaid))
+            if strategies:
+                return replace(schedule, pending=strategies, origins=(STARTS[name].name,) * len(strategies))
+        if schedule.held:
+            return schedule
+        pending, origins = list[Strategy](), list[str]()
+        for start in schedule.starts[:MOST_HELD]:
+            held = all_held(self.moves.space, [start.strategy])
+            pending += held
+            origins += [start.origin] * len(held)
+        return replace(schedule, held=1, pending=tuple(pending), origins=tuple(origins))
 
     def _is_walled(self, rng: np.random.Generator, plan: Candidate, best: Candidate) -> bool:
         """Whether the network of the best plan does not suit a plan, so that small changes do not lead there.

@@ -1,6 +1,6 @@
 """Lays out a search: moves, prices, the first network and the start; and prices what it found at full resolution."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
-from flexnet.plan.strategy import Config, Configs, Strategy, make_strategy
+from flexnet.plan.strategy import Configs, Strategy, make_strategy
 from flexnet.search.alternate import CoSearch
 from flexnet.search.buckets import are_open, set_best_buckets
 from flexnet.search.candidates import Candidate
@@ -34,8 +34,8 @@ from flexnet.search.pricing import Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.starts.layers import many_layered
-from flexnet.search.starts.start import StartPoints
 from flexnet.search.state import State
 from flexnet.search.trials import Trials
 from flexnet.simulate.protocol import PROTOCOLS
@@ -54,6 +54,11 @@ MOST_TYPICAL = 16  # starts that are looked at for how finely to price, where da
 # Of a plan; with fewer, and weights spread over many operators, a search soon comes to what the start `heavy` begins
 # with, and does better without it: DLRM on a fat-tree of 16 servers ends at 41.0 ms and not 41.6.
 MANY_TASKS = 4000
+
+# Of a plan; with more, starts are laid out when their turn comes: Inception's on 128 servers take two seconds.  Stages
+# take next to none, and slow starts of other kinds are given up early after them.
+LATER_TASKS = 5000
+SOONEST = "stages"
 
 
 def prepare(
@@ -101,7 +106,8 @@ def prepare(
             f"gradients of operator {name} wait in a starting strategy, which neither eager reductions nor method "
             "mcmc have; export it as text, which leaves that out, or search with ordered reductions"
         )
-    laid_out = _Layout(problem, settings, space, pricer, family, rng, first, tuple(found), replays_later)
+    kinds = StartKinds(space, family, pricer.memory_limit)
+    laid_out = _Layout(problem, settings, space, pricer, family, kinds, rng, first, tuple(found), replays_later)
     return laid_out.chain(start is not None) if is_mcmc else laid_out.portfolio(start is not None)
 
 
@@ -130,6 +136,7 @@ class _Layout:
     space: MoveSpace
     pricer: Pricer
     family: TopologyFamily
+    kinds: StartKinds
     rng: np.random.Generator
     first: Strategy
     known: tuple[Strategy, ...]
@@ -143,7 +150,7 @@ class _Layout:
         mix = make_mix(self.space, settings.moves or (PROPAGATING if settings.propagation else RECONFIGURING))
         name = "data" if settings.start == ALL_STARTS else settings.start
         strategies = [self.first, *self.known]
-        strategies += [] if imported else map(self._strategy, self._points(name).strategies)
+        strategies += [] if imported else self.kinds.strategies(name, rng)
         fitting = self._fitting(strategies, may_look_further=not imported)
         fixed, rebuild = self._networks()
         search = CoSearch(mix, pricer, rebuild, settings.alpha, reset_span(settings.budget))
@@ -166,9 +173,9 @@ class _Layout:
         """All starts, or an imported one alone, annealed in rounds."""
         pricer, rng = self.pricer, self.rng
         mix = make_mix(self.space, self.settings.moves or block_shares(self.space))
-        names = self._starts() if self.settings.start == ALL_STARTS else (self.settings.start,)
-        named = [] if imported else [(name, given) for name in names for given in self._points(name).strategies]
-        strategies = [self.first, *self.known, *(self._strategy(given) for _, given in named)]
+        names, later = ((), ()) if imported else self._starts()
+        named = [(name, strategy) for name in names for strategy in self.kinds.strategies(name, rng)]
+        strategies = [self.first, *self.known, *(strategy for _, strategy in named)]
         kinds = ["imported" if imported else STARTS["data"].name, *(KNOWN for _ in self.known)]
         kinds += [STARTS[name].name for name, _ in named]
         kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
@@ -180,9 +187,10 @@ class _Layout:
         pricer.set_resolution(self._typical(first, network, () if first is self.first else fitting, rebuild))
         if are_open(self.problem, self.settings):
             set_best_buckets(pricer, Candidate(first, network, np.inf, None))
-        search = Portfolio(mix, Trials(pricer, self._built(rebuild)), first_slot(pricer.tasks(first), network))
+        trials, slot = Trials(pricer, self._built(rebuild)), first_slot(pricer.tasks(first), network)
+        search = Portfolio(mix, trials, slot, self.kinds)
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
-        state = search.init(rng, first, network, tuple(fitting), origins)
+        state = search.init(rng, first, network, tuple(fitting), origins, later)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)
 
     def _typical(
@@ -209,26 +217,30 @@ class _Layout:
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         return Networks(self.problem, rebuild, degree, common_network(self.problem, degree))
 
-    def _starts(self) -> Iterable[str]:
-        """All, but for a model of many layers only those that take seconds, and without those that are soon found."""
+    def _starts(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The kinds of starts to begin with, and those to be laid out later.
+
+        All, but for a model of many layers only those that take seconds, and without those that are soon found.
+        """
+        if self.settings.start != ALL_STARTS:
+            return (self.settings.start,), ()
+        n_task = len(self.pricer.tasks(self.first).kind)
         if many_layered(self.problem.graph):
-            return "data", "stages", "layers", "layer-cuts"
-        one_heavy = one_holds_most(self.space)
-        decisive = one_heavy or len(self.pricer.tasks(self.first).kind) >= MANY_TASKS
-        left_out = ["layer-cuts"] + ["heavy"] * (not decisive) + ["heavy-sets"] * (not one_heavy)
-        return [name for name in STARTS if name not in left_out]
-
-    def _points(self, name: str) -> StartPoints:
-        return STARTS[name]().points(self.space, self.family, self.pricer.memory_limit, self.rng)
-
-    def _strategy(self, given: Strategy | tuple[Config, ...]) -> Strategy:
-        return given if isinstance(given, Strategy) else make_strategy(self.problem, given)
+            names = ["data", "stages", "layers", "layer-cuts"]
+        else:
+            one_heavy = one_holds_most(self.space)
+            decisive = one_heavy or n_task >= MANY_TASKS
+            left_out = ["layer-cuts"] + ["heavy"] * (not decisive) + ["heavy-sets"] * (not one_heavy)
+            names = [name for name in STARTS if name not in left_out]
+        if n_task < LATER_TASKS or not self.pricer.fits(self.first):
+            return names, ()
+        return (), sorted(names, key=lambda name: name != SOONEST)
 
     def _fitting(self, strategies: list[Strategy], *, may_look_further: bool) -> list[Strategy]:
         """Those that fit into memory, or those of all starts that do, unless these are all; there must be one."""
         fitting, others = [strategy for strategy in strategies if self.pricer.fits(strategy)], list[Strategy]()
         if not fitting and may_look_further:
-            others = [self._strategy(given) for name in STARTS for given in self._points(name).strategies]
+            others = [strategy for name in STARTS for strategy in self.kinds.strategies(name, self.rng)]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
         if not fitting:
             self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))

@@ -23,6 +23,8 @@ class Schedule:
         Starts that are still to be priced, or recuts, before a round of fits.
     origins : tuple of str
         What kind of start each of them is.
+    unlaid : tuple of str
+        Kinds of starts, by their names in `flexnet.search.starts.STARTS`, that are still to be laid out.
     held : int
         Whether the best starts have been given reductions that wait, 0 or 1.
     pool, starts : tuple of Candidate
@@ -67,6 +69,7 @@ class Schedule:
     credit: tuple[float, ...] = ()
     gains: tuple[float, float] = (0.0, 0.0)
     origins: tuple[str, ...] = ()
+    unlaid: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

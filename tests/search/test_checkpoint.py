@@ -97,6 +97,7 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
         "credit",
         "gains",
         "origins",
+        "unlaid",
     ):
         assert getattr(state.schedule, name) == getattr(stopped, name)
     for name in ("pending", "pool", "starts", "entrants", "results"):
@@ -104,6 +105,29 @@ def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
     resumed = drive(again.search, again.rng, state, 900).state
     assert resumed.schedule.round > 2
     assert checkpoint_json(resumed, again.rng) == uninterrupted(topology)
+
+
+@pytest.mark.parametrize("n_laid", [0, 1, 3])
+def test_starts_that_are_not_laid_out_yet_are_kept(n_laid, tmp_path, monkeypatch):
+    monkeypatch.setattr("flexnet.search.prepare.LATER_TASKS", 0)
+    whole, first, again = (prepared(topology="fattree") for _ in range(3))
+    at_once = drive(whole.search, whole.rng, whole.state, 300)
+    unlaid = first.state.schedule.unlaid
+    state = first.state
+    while len(state.schedule.unlaid) > len(unlaid) - n_laid:  # there may be none of the next kind
+        state = drive(first.search, first.rng, state, state.iteration).state
+    left = state.schedule.unlaid
+    assert 0 < len(left) <= len(unlaid) - n_laid and left == unlaid[-len(left) :]
+    path = tmp_path / "checkpoint.json"
+    path.write_bytes(checkpoint_json(state, first.rng))
+    state = restore(path, again.rng)
+    assert state.schedule.unlaid == left
+    resumed = drive(again.search, again.rng, state, 300)
+    assert checkpoint_json(resumed.state, again.rng) == checkpoint_json(at_once.state, whole.rng)
+    spoilt = orjson.loads(path.read_bytes())
+    spoilt["schedule"]["unlaid"][0] = "nonsense"
+    path.write_bytes(orjson.dumps(spoilt))
+    refused(path, "is damaged: 'nonsense' is no kind of start")
 
 
 def _stands(schedule, stage, pending):
@@ -207,7 +231,7 @@ def test_a_missing_or_unreadable_file_is_refused(tmp_path):
 def test_another_version_is_refused(content, tmp_path):
     path = tmp_path / "checkpoint.json"
     path.write_bytes(content)
-    refused(path, r"is not one of this version of flexnet \(version 11\)")
+    refused(path, r"is not one of this version of flexnet \(version 12\)")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])

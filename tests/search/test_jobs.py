@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from random_models import problem_of, tower
 
+from flexnet import interrupts
 from flexnet.errors import FlexNetError
 from flexnet.plan.cluster import Cluster
 from flexnet.search import jobs, portfolio
@@ -18,6 +19,18 @@ from flexnet.search.state import State
 pytestmark = pytest.mark.compiled  # whole searches: without JIT they take many minutes
 
 TOPOLOGIES = ("topoopt", "fattree", "random")
+
+
+def ran(ready: Prepared, state: State) -> tuple[State, list[State]]:
+    """Where a search ended, and after every turn."""
+    turns: list[State] = []
+    return run(ready, state, observe=lambda progress, state, info: turns.append(state)).state, turns
+
+
+@pytest.fixture
+def laid_out_later(monkeypatch):
+    """Starts are laid out when their turn comes, as on many servers."""
+    monkeypatch.setattr("flexnet.search.prepare.LATER_TASKS", 0)
 
 
 def prepared(
@@ -55,13 +68,48 @@ def test_one_proposal_more_than_the_budget_by_all_together(budget, n):
     assert max(made) - min(made) <= len(ready.state.schedule.pending) + jobs.LONGEST_TURN
 
 
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_processes_lay_out_starts_too(topology, laid_out_later, tmp_path, monkeypatch):
+    dealt, begin, documents = [], jobs._begin, []
+    monkeypatch.setattr(jobs, "_begin", lambda *args: dealt.append(begin(*args)) or dealt[-1])
+    for i in range(2):
+        ready = prepared(topology, 400)
+        assert not ready.state.schedule.pending and len(ready.state.schedule.unlaid) > 2
+        path = tmp_path / "checkpoint.json"
+        path.write_bytes(checkpoint_json(ready.state, ready.rng))
+        state = restore(path, ready.rng) if i else ready.state
+        ended, turns = ran(ready, state)
+        documents.append(ended)
+        starts = [one for chain, _ in dealt[-1] for one in chain.schedule.pending]
+        assert len({chain.schedule.origins[0] for chain, _ in dealt[-1]}) == 1  # some of every kind for both
+        assert not any(chain.schedule.unlaid for chain, _ in dealt[-1])
+        priced = next(state for state in turns if all(chain.schedule.held for chain, _ in state.chains))
+        assert sum(chain.iteration for chain, _ in priced.chains) == len(starts)
+    one, again = (checkpoint_json(state, ready.rng) for state in documents)
+    assert one == again
+
+
+def test_starts_that_nobody_waits_for_are_given_up(laid_out_later):
+    ready = prepared("fattree", 400)
+    interrupts.give_up()
+    try:
+        outcome = run(ready, ready.state)
+    finally:
+        with interrupts.undisturbed():
+            pass
+    assert outcome.interrupted
+    assert outcome.state is ready.state
+
+
 def test_every_start_is_priced_once_and_known_to_all_chains():
     ready = prepared("fattree", 400)
     starts = ready.state.schedule.pending
     turns: list[State] = []
     run(ready, ready.state, observe=lambda progress, state, info: turns.append(state))
     (one, _), (other, _) = turns[0].chains
-    assert one.iteration + other.iteration == len(starts)
+    assert one.iteration == other.iteration == jobs.LONGEST_TURN < len(starts) / 2  # told of each other's meanwhile
+    priced = next(state for state in turns if all(chain.schedule.held for chain, _ in state.chains))
+    assert sum(chain.iteration for chain, _ in priced.chains) == len(starts)
     begun = next(state for state in turns if not any(chain.schedule.pending for chain, _ in state.chains))
     (one, _), (other, _) = begun.chains  # the best have been priced with reductions that wait as well
     assert one.schedule.held and other.schedule.held

@@ -52,6 +52,7 @@ from flexnet.search.rounds import (
 )
 from flexnet.search.settings import Settings
 from flexnet.search.starts import STARTS
+from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.trials import CROWDED
 from flexnet.simulate.protocol import PROTOCOLS
 
@@ -137,6 +138,33 @@ def test_no_start_is_faster_than_what_is_found():
         assert ready.found(outcome).seconds <= ready.start.seconds
         found = find_plan(ready.problem, Settings("fattree", 300, seed=5, start=start))
         assert found.seconds <= found.start_seconds == ready.start.seconds
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_starts_may_be_laid_out_when_their_turn_comes(topology, monkeypatch):
+    """All of them come, kind by kind, and then the best with reductions that wait; nothing is annealed before."""
+    origins = set(prepared(topology).state.schedule.origins)
+    monkeypatch.setattr("flexnet.search.prepare.LATER_TASKS", 0)
+    laid, strategies = list[tuple[str, int]](), StartKinds.strategies
+
+    def noted(kinds, name, rng):
+        found = strategies(kinds, name, rng)
+        laid.append((name, len(found)))
+        return found
+
+    monkeypatch.setattr(StartKinds, "strategies", noted)
+    ready = prepared(topology)
+    state, unlaid = ready.state, ready.state.schedule.unlaid
+    assert not laid and not state.schedule.pending
+    while not state.schedule.held:
+        state, info = ready.search.step(ready.rng, state)
+        assert (info.tried, state.schedule.round, state.schedule.entrants) == ("start", 0, ())
+        assert state.iteration + len(state.schedule.pending) == sum(n for _, n in laid) or state.schedule.held
+        assert len(set(state.schedule.origins)) <= 1 or state.schedule.held
+    assert tuple(name for name, _ in laid) == unlaid and not state.schedule.unlaid
+    assert state.iteration == sum(n for _, n in laid)
+    assert {STARTS[name].name for name, n in laid if n} == origins
+    assert state.schedule.pending and all((one.after >= 0).any() for one in state.schedule.pending)
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

@@ -14,6 +14,7 @@ import numpy as np
 from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import Terms, place
+from flexnet.interrupts import check
 from flexnet.model.cutting import batch_degrees
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.memory import memory_needed
@@ -59,6 +60,7 @@ def _selections(problem: Problem, terms: Terms, per_byte: float) -> Iterator[tup
         banned.append(BANNED * (other & ~other.all()))
     of_batch_alone = not any(extra.any() for extra in banned)
     for reduce, move in SHARES:
+        check()
         tables = terms.tables(per_byte, reduce=reduce, move=move)
         yield solve(tables).choices
         if not of_batch_alone:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from flexnet.exact.plan_bounds import bound_with_strategy
+from flexnet.interrupts import check
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
@@ -27,12 +28,18 @@ def most_promising(
     strategies : iterable of Strategy
         Those that come again are looked at once.
     most : int
+
+    Raises
+    ------
+    GivenUp
+        If nobody waits for them any more (`flexnet.interrupts`).
     """
     pairs, builder = problem.cluster.n_server**2, Builder(problem)
     if pairs > MOST_WORK:
         return ()
     known, found, least, work = set[tuple[bytes, bytes]](), list[Strategy](), list[float](), 0
     for strategy in strategies:
+        check()
         key = strategy.choice.tobytes(), strategy.devices.tobytes()
         if key in known:
             continue
