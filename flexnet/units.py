@@ -7,6 +7,7 @@ __all__ = [
     "gbps_to_bytes_per_s",
     "ms_text",
     "ms_to_s",
+    "rate_text",
     "s_to_ms",
     "s_to_us",
     "us_to_s",
@@ -71,6 +72,15 @@ def bytes_text(n: float) -> str:
         if n >= scale:
             return f"{n / scale:.2f} {unit}"
     return f"{n:.0f} bytes"
+
+
+def rate_text(per_s: float) -> str:
+    """So many in a second; two digits of what is seldom.
+
+    >>> rate_text(2403.9), rate_text(12.0), rate_text(3.04), rate_text(0.748)
+    ('2404', '12', '3', '0.75')
+    """
+    return f"{per_s:.0f}" if per_s >= 10 else f"{per_s:.2g}"
 
 
 def duration_text(seconds: float) -> str:

@@ -183,7 +183,7 @@ LINES = [*SEARCHES, *PROFILES, *REPLAYS, *EXACT, *OTHERS, *LEGACY, *WRONG, *HELP
 
 NOT_THE_ANSWER = {"search_s", "proposals_per_s", "written", "versions", "profile_s", "date", "flexnet"}
 VARYING = [
-    (re.compile(r"\d+ h \d+ min|\d+ min \d+ s|\d+\.\d s\b|\d+ proposals/s|unknown left"), "TIME"),
+    (re.compile(r"\d+ h \d+ min|\d+ min \d+ s|\d+\.\d s\b|[\d.]+ proposals/s|unknown left"), "TIME"),
     (re.compile(r"time {7}\d+\.\d+ s"), "TIME"),
     (re.compile(r"flexnet \d[\w.]*"), "flexnet VERSION"),
 ]

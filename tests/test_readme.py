@@ -25,7 +25,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name != "api.md")]
 FENCE = re.compile(r"^```(?P<tag>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SET_UP = re.compile(r"^(making a virtual environment in .*|installing flexnet and what it needs)\n", re.MULTILINE)
-TIMES = re.compile(r"\d+ h \d+ min|\d+ min \d+ s|\d+\.\d s\b|\d+ proposals/s")
+TIMES = re.compile(r"\d+ h \d+ min|\d+ min \d+ s|\d+\.\d s\b|[\d.]+ proposals/s")
 BOUND = re.compile(r"^bound .*$", re.MULTILINE)
 TEST_COMMAND = "bash tests/run\n"
 

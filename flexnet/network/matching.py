@@ -97,10 +97,12 @@ def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64],
     """
     links = links.copy()
     both = demand + demand.T
+    left = both / (links + 1) if n_round else both
     for _ in range(n_round):
-        for a, b in match(both / (links + 1)):
-            links[a, b] += 1
-            links[b, a] += 1
+        a, b = np.array(match(left), np.int64).reshape(-1, 2).T
+        for pair in ((a, b), (b, a)):
+            links[pair] += 1
+            left[pair] = both[pair] / (links[pair] + 1)
     return links
 
 

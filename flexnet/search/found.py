@@ -21,7 +21,7 @@ from flexnet.search.settings import Settings
 from flexnet.search.starts.start import Bound
 from flexnet.simulate.phases import phases_of
 from flexnet.simulate.protocol import PROTOCOLS
-from flexnet.units import bytes_text, duration_text, ms_text, s_to_ms
+from flexnet.units import bytes_text, duration_text, ms_text, rate_text, s_to_ms
 
 __all__ = ["Found"]
 
@@ -202,7 +202,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
     plan = found.plan
     n_op = len(plan.problem.graph.operators)
     routes = "; links as at the start, other routes" if found.only_routes else ""
-    speed = f", {found.iterations / found.search_s:.0f} proposals/s" if found.search_s > 0 else ""
+    speed = f", {rate_text(found.iterations / found.search_s)} proposals/s" if found.search_s > 0 else ""
     lines = [
         f"search     {counted(found.iterations, 'proposal')} in {duration_text(found.search_s)}{speed}"
         + (f"; the best after {found.improved_at}" if found.improved_at else "")

@@ -59,6 +59,7 @@ HOPELESS = 2.0  # a start that takes so many times the best is not annealed from
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
 REBUILDING = 2.5  # times what a proposal takes on the network there is
+REBUILDING_MANY = 5.0  # the same, of many servers: 15 times of 256, 5 of 1024 and 4 of 4096
 UNTRIED = 0.1  # what a share of gains begins with, higher than any comes to be
 REMEMBERED = 0.005  # by one proposal a share of gains changes so much towards what it brought
 REWIRED = 0.25  # of the proposals change the network and not the strategy
@@ -162,7 +163,9 @@ class Portfolio:
                 which, strategy = self._propose(rng, current.strategy, schedule.credit)
                 tried = self.moves.moves[which][0].name
             if strategy is not None:
-                plan, rebuilt, built = self._price(rng, strategy, current, limit, _share_rebuilt(*schedule.gains))
+                few = self.pricer.problem.cluster.n_server <= MANY_SERVERS
+                share = _share_rebuilt(*schedule.gains, REBUILDING if few else REBUILDING_MANY)
+                plan, rebuilt, built = self._price(rng, strategy, current, limit, share)
         if plan is not current:
             accepted = plan.seconds <= limit
         if accepted:
@@ -344,9 +347,9 @@ def first_slot(tasks: TaskArrays, network: Network) -> int:
     return min(FIRST_SLOT, max(FIRST_SLOT * MANY_HOPS // max(hops, 1), SHORT_SLOT))
 
 
-def _share_rebuilt(own: float, kept: float) -> float:
-    """Of the proposals are priced on networks of their own too: more where that brings more gains for what it takes."""
-    return min(max(REBUILT * own / (kept * REBUILDING), LEAST_REBUILT), REBUILT)
+def _share_rebuilt(own: float, kept: float, times: float) -> float:
+    """Of proposals are priced on networks of their own too, which takes so many times as long: more where that pays."""
+    return min(max(REBUILT * own / (kept * times), LEAST_REBUILT), REBUILT)
 
 
 def _after_gain(gains: tuple[float, float], worth: float, *, rebuilt: bool, built: bool) -> tuple[float, float]:

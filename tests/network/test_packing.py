@@ -115,6 +115,14 @@ def test_both_ways_of_a_cycle_use_its_links_both_ways():
     assert both_ways([]) == ()
 
 
+def test_networks_of_many_servers_may_have_no_cycle():
+    n = MANY + 8
+    links = np.kron(np.eye(2, dtype=np.int64), regular(n // 2, 4, 0))
+    ptr, neighbor = neighbors_of(links)
+    ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
+    assert two_cycles(ptr, neighbor, ends, MOST_STEPS * n, REVERSED, 1, 15).shape == (0, n)
+
+
 def test_networks_of_many_servers_decompose_by_cycles_from_one_another():
     n, found = MANY + 8, []
     for seed in range(3):

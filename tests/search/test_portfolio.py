@@ -621,8 +621,9 @@ def test_networks_are_built_as_often_as_they_pay() -> None:
         worth = float(step % 20 == 0)
         own_pays = portfolio._after_gain(own_pays, worth, rebuilt=True, built=True)
         current_pays = portfolio._after_gain(current_pays, worth, rebuilt=False, built=step % 4 == 0)
-    assert portfolio._share_rebuilt(*own_pays) == portfolio.REBUILT
-    assert portfolio._share_rebuilt(*current_pays) == portfolio.LEAST_REBUILT
+    for times in (portfolio.REBUILDING, portfolio.REBUILDING_MANY):
+        assert portfolio._share_rebuilt(*own_pays, times) == portfolio.REBUILT
+        assert portfolio._share_rebuilt(*current_pays, times) == portfolio.LEAST_REBUILT
     assert current_pays[1] == pytest.approx(0.05, rel=0.2)
     before = (0.1, 0.2)
     own, current = portfolio._after_gain(before, 0.0, rebuilt=False, built=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flexnet.commands.console.printing import printing, say
 from flexnet.errors import FlexNetError
-from flexnet.units import duration_text, s_to_ms
+from flexnet.units import duration_text, rate_text, s_to_ms
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -41,7 +41,7 @@ class Trend:
         words = (
             f"best {s_to_ms(best):.3f} ms{gap} {sparkline(self.best)} {self.trying:<11} current {s_to_ms(current):.3f}"
         )
-        return f"{words}, {speed:.0f}/s" + (f", {duration_text(left)} left" if left < float("inf") else "")
+        return f"{words}, {rate_text(speed)}/s" + (f", {duration_text(left)} left" if left < float("inf") else "")
 
 
 def sparkline(points: Sequence[tuple[float, float]], width: int = SPARKS_WIDE) -> str:
@@ -121,7 +121,7 @@ class Display:
             if self._live and trend is not None:
                 self._show(iteration, trend.text(current, best, speed, left))
                 return
-            times = f"current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, {speed:.0f} proposals/s"
+            times = f"current {s_to_ms(current):.3f} ms, best {s_to_ms(best):.3f} ms, {rate_text(speed)} proposals/s"
             self._show(iteration, times + (f", {duration_text(left)} left" if left < float("inf") else ""))
 
     def show_step(self, n_done: int, what: str, left: float) -> None:

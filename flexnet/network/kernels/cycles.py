@@ -10,6 +10,7 @@ __all__ = ["closed_path", "cycle_with_third", "two_cycles"]
 MANY = 512  # nodes; of more, cycles come from one another
 TURNS = 64  # rotations at least from one to the next, so that what they leave differs
 MORE = 4  # times as many are drawn
+FAILED = 4  # after so many without a cycle no more are drawn: where many links are double, there may be none
 
 
 @njit(cache=True)
@@ -169,14 +170,16 @@ def two_cycles(ptr, neighbor, ends, most_steps, reversed_every, seed, tries):  #
         As of `closed_path`.
     tries : int
         Cycles that are drawn until what one of them leaves is a cycle too; of many nodes, `MORE` times as many, which
-        come from one another.
+        come from one another, but `FAILED` if none is found.
     """
     n = ends.shape[0]
     left = np.empty((n, 2), np.int64)
     found = np.empty((2, n), np.int64)
     n_found = 0
     path = found[0, :0]
-    for _ in range(tries if n <= MANY else MORE * tries):
+    for drawn in range(tries if n <= MANY else MORE * tries):
+        if n > MANY and n_found == 0 and drawn == FAILED:
+            break
         seed = draw(seed)
         if n <= MANY or path.shape[0] == 0:
             path = closed_path(ptr, neighbor, most_steps, reversed_every, seed)
