@@ -13,22 +13,19 @@ that goes on longer never finds a plan that is worse by the prices it searches w
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 
 import numpy as np
 
 from flexnet.network.network import Network
 from flexnet.plan.arrays import TaskArrays
 from flexnet.plan.strategy import Strategy, same_strategy
-from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.candidates import Candidate
 from flexnet.search.crossing import crossed
-from flexnet.search.moves.heavy import heavy_recuts
-from flexnet.search.moves.hold import all_held, other_holds
 from flexnet.search.moves.mix import MoveMix
 from flexnet.search.networks import MANY_SERVERS
+from flexnet.search.newcomers import Newcomers
 from flexnet.search.pricing import Pricer
 from flexnet.search.rounds import (
-    RECUT,
     after_slot,
     fits,
     is_dive,
@@ -39,8 +36,6 @@ from flexnet.search.rounds import (
     with_entrants,
     with_start,
 )
-from flexnet.search.starts import STARTS
-from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.state import Info, Schedule, State
 from flexnet.search.trials import Trials
 from flexnet.simulate.arrays import network_arrays
@@ -49,13 +44,9 @@ from flexnet.simulate.priced_links import flow_hops
 __all__ = ["Portfolio", "first_slot"]
 
 RECUT_SLOTS = 2  # first slots: as many proposals are recuts before a round of fits, at most
-MOST_HELD = 12  # starts that are priced with reductions that wait, too
 FIRST_SLOT = 100  # proposals of the first slot of the first round, where plans are not so large that each takes long
 SHORT_SLOT = 50  # the same, where plans are ever so large
 MANY_HOPS = 60_000  # of all transfers of a plan: with more the first slot is shorter
-WORTH_A_FIT = 1.5  # a recut may take so many times the best plan, on networks built for it
-WALL = 1.05  # a recut that takes so many times as long on the best plan's network needs another one
-HOPELESS = 2.0  # a start that takes so many times the best is not annealed from; of many servers `WORTH_A_FIT` times
 REBUILT = 0.5  # of the proposals are priced on a network of their own too, at most
 LEAST_REBUILT = 0.05  # at least
 REBUILDING = 2.5  # times what a proposal takes on the network there is
@@ -68,7 +59,7 @@ REDRAWN = 0.15  # of these are built anew: a fit that begins with a network that
 CROSSED = 0.06  # of the proposals of strategies take a block from another plan of the pool
 EXPLORE = 0.4  # of the proposals are drawn by the given shares, the others by what moves have brought
 FADING = 0.998
-START, REWIRE, CROSS = "start", "rewire", "cross"  # what is tried beside moves
+REWIRE, CROSS = "rewire", "cross"  # what is tried beside moves
 HOLD = "hold"  # the move that changes only what reductions wait for
 GIVEN_UP = 5  # rounds in a row that gain next to nothing, where there is no other limit
 
@@ -83,14 +74,14 @@ class Portfolio:
     trials : Trials
     slot : int
         Proposals of the first slot of the first round (`first_slot`).
-    kinds : StartKinds
-        Lays out starts when their turn comes.
+    newcomers : Newcomers
+        Prices starts and recuts.
     """
 
     moves: MoveMix
     trials: Trials
     slot: int
-    kinds: StartKinds
+    newcomers: Newcomers
 
     @property
     def pricer(self) -> Pricer:
@@ -113,7 +104,7 @@ class Portfolio:
         """
         name, *rest = origins or ("",) * (1 + len(others))
         first = self.trials.priced(rng, strategy, network, np.inf, name)
-        elite = self._with((), first)
+        elite = self.trials.with_elite((), first)
         credit = (1.0,) * len(self.moves.moves)
         gains = (UNTRIED, UNTRIED)
         origins, unlaid = tuple(rest), tuple(later)
@@ -129,14 +120,14 @@ class Portfolio:
         schedule = state.schedule
         assert schedule is not None
         if schedule.unlaid and not schedule.pending:
-            schedule = self._with_more_starts(rng, schedule)
+            schedule = self.newcomers.with_more_starts(rng, schedule)
         if schedule.pending:
-            return self._price_start(rng, state, schedule)
+            return self.newcomers.price(rng, state, schedule)
         if not schedule.entrants:
             if is_fit(schedule.round):
                 schedule = self._before_fits(rng, state, schedule)
             if schedule.pending:
-                return self._price_start(rng, state, schedule)
+                return self.newcomers.price(rng, state, schedule)
             schedule = with_entrants(rng, schedule)
         if schedule.at == 0:
             entrant = schedule.entrants[schedule.slot]
@@ -193,7 +184,7 @@ class Portfolio:
             pool = pooled(pool, plan)
         for plan in plans:
             best = plan if plan.seconds < best.seconds else best
-            elite = self._with(elite, plan)
+            elite = self.trials.with_elite(elite, plan)
         schedule = replace(schedule, pool=pool)
         if not schedule.entrants and not schedule.round:  # they are starts
             starts = tuple[Candidate, ...]()
@@ -209,70 +200,11 @@ class Portfolio:
         rounds of fits are about what reductions wait for.
         """
         if schedule.recut_round < schedule.round and self.trials.can_rewire(state.network):
-            space, best = self.moves.space, state.best.strategy
-            cuts = ((cut, *other_holds(space, cut)[-1:]) for cut in heavy_recuts(rng, space, best))
-            recuts = tuple(islice(chain(other_holds(space, best), chain.from_iterable(cuts)), RECUT_SLOTS * self.slot))
-            starts = tuple(start for start in schedule.starts if start.origin != RECUT)
-            schedule = replace(schedule, starts=starts, pending=recuts, origins=(RECUT,) * len(recuts))
-            schedule = replace(schedule, recut_round=schedule.round)
+            schedule = self.newcomers.with_recuts(rng, state.best.strategy, schedule, RECUT_SLOTS * self.slot)
         can_fit = self._hold >= 0 or self.trials.can_rewire(state.network)
         if schedule.pending or (can_fit and any(fits(schedule))):
             return schedule
         return replace(schedule, round=schedule.round + 2, left_out=schedule.left_out + 2)
-
-    def _price_start(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
-        strategy, *pending = schedule.pending
-        origin, *origins = schedule.origins or ("",)
-        recut = origin == RECUT
-        best, few = state.best, self.pricer.problem.cluster.n_server <= MANY_SERVERS
-        limit = (HOPELESS if few and not recut else WORTH_A_FIT) * state.best.seconds
-        tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
-        if tried:
-            plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
-        exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds
-        if exact:
-            state = replace(state, elite=self._with(state.elite, plan))
-            if not recut or self._is_walled(rng, plan, best):
-                schedule = replace(schedule, starts=with_start(schedule.starts, plan))
-            if not recut or improved:
-                schedule = replace(schedule, pool=pooled(schedule.pool, plan))
-        schedule = replace(schedule, pending=tuple(pending), origins=tuple(origins))
-        if not (pending or recut):
-            schedule = self._with_more_starts(rng, schedule)
-        if not recut:
-            schedule = replace(schedule, before=schedule.pool[0].seconds)
-        state = replace(state, iteration=state.iteration + 1, best=plan if improved else best, schedule=schedule)
-        rebuilt = tried and self.trials.networks is not None
-        starts = ((origin, plan.seconds),) if tried and not recut else ()
-        seconds = plan.seconds if tried else np.inf
-        return state, Info(seconds, exact, False, improved, rebuilt, RECUT if recut else START, starts)
-
-    def _with_more_starts(self, rng: np.random.Generator, schedule: Schedule) -> Schedule:
-        """With those of the next kind that has some to be priced; after all, the best with reductions that wait."""
-        while schedule.unlaid:
-            name, *unlaid = schedule.unlaid
-            strategies = tuple(self.kinds.strategies(name, rng))
-            schedule = replace(schedule, unlaid=tuple(unlaid))
-            if strategies:
-                return replace(schedule, pending=strategies, origins=(STARTS[name].name,) * len(strategies))
-        if schedule.held:
-            return schedule
-        pending, origins = list[Strategy](), list[str]()
-        for start in schedule.starts[:MOST_HELD]:
-            held = all_held(self.moves.space, [start.strategy])
-            pending += held
-            origins += [start.origin] * len(held)
-        return replace(schedule, held=1, pending=tuple(pending), origins=tuple(origins))
-
-    def _is_walled(self, rng: np.random.Generator, plan: Candidate, best: Candidate) -> bool:
-        """Whether the network of the best plan does not suit a plan, so that small changes do not lead there.
-
-        With other reductions that wait none does.
-        """
-        if np.array_equal(plan.strategy.choice, best.strategy.choice):
-            return True
-        limit = WALL * plan.seconds
-        return self.trials.here(rng, plan.strategy, best.network, limit, plan.origin).seconds > limit
 
     def _propose(
         self, rng: np.random.Generator, strategy: Strategy, credit: tuple[float, ...]
@@ -317,14 +249,10 @@ class Portfolio:
             return REWIRED
         return FITTED if self._hold >= 0 else 1.0
 
-    def _with(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
-        """The elite after a plan was priced; none where prices need no second look."""
-        return with_candidate(elite, plan) if self.pricer.second_look else elite
-
     def _take(self, state: State, plan: Candidate) -> tuple[State, bool]:
         """Go on from a plan; whether it is the best so far."""
         improved = plan.seconds < state.best.seconds
-        best, elite = plan if improved else state.best, self._with(state.elite, plan)
+        best, elite = plan if improved else state.best, self.trials.with_elite(state.elite, plan)
         return replace(state, current=plan, network=plan.network, best=best, elite=elite), improved
 
 

@@ -9,7 +9,7 @@ from flexnet.network.cycles import add_cycles
 from flexnet.network.network import Network
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.strategy import Strategy
-from flexnet.search.candidates import Candidate
+from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.networks import Networks, fitted
 from flexnet.search.pricing import Pricer
 
@@ -115,6 +115,10 @@ class Trials:
         if before > 0.0 < after:
             limit *= (before / after) ** CROWDED
         return self.priced(rng, current.strategy, network, limit, current.origin), limit
+
+    def with_elite(self, elite: tuple[Candidate, ...], plan: Candidate) -> tuple[Candidate, ...]:
+        """The elite after a plan was priced; none where prices need no second look."""
+        return with_candidate(elite, plan) if self.pricer.second_look else elite
 
     def _fastest(
         self, rng: np.random.Generator, strategy: Strategy, networks: Sequence[Network], limit: float, origin: str
