@@ -18,7 +18,9 @@ MOST_STEPS = 60
 """Extensions and rotations a node that are tried before a path is given up; those that close take a tenth of it."""
 
 
-def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
+def hamiltonian_cycle(
+    links: Links, random: Random, neighbors: tuple[Links, Links] | None = None
+) -> tuple[int, ...] | None:
     """A cycle that visits every node once, or None if none was found; which one is left to chance.
 
     Parameters
@@ -26,6 +28,8 @@ def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
     links : int64 (n_node, n_node)
         Symmetric; nodes are linked where it is above 0.  3 nodes or more.
     random : random.Random
+    neighbors : (int64 (n_node + 1,), int64 (n_pair,)), optional
+        `neighbors_of` these links, where they are known.
 
     Examples
     --------
@@ -36,7 +40,7 @@ def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
     True
     """
     n = len(links)
-    ptr, neighbor = neighbors_of(links)
+    ptr, neighbor = neighbors_of(links) if neighbors is None else neighbors
     degree = np.diff(ptr)
     if n < 3 or degree.min() < 2:
         return None

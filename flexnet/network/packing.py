@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from flexnet.network.cubic import is_ring_and_half, ring_and_half
 from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle, neighbors_of
-from flexnet.network.kernels.cycles import cycle_with_third, two_cycles
+from flexnet.network.kernels.cycles import FAILED, MANY, cycle_with_third, two_cycles
 
 __all__ = ["ROUNDS", "both_ways", "interfaces_of", "over", "pack_cycles", "walecki"]
 
@@ -146,8 +146,11 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
         _take(links, cycle, -1)
     if wanted - len(found) == 2:
         return (*found, *_last_two(links, random))
-    for _ in range(TRIES if wanted > len(found) else 0):
-        cycle = hamiltonian_cycle(links, random)
+    if wanted == len(found):
+        return tuple(found)
+    neighbors = neighbors_of(links)
+    for _ in range(TRIES if len(links) <= MANY else FAILED):
+        cycle = hamiltonian_cycle(links, random, neighbors)
         if cycle is not None:
             return (*found, cycle)
     return tuple(found)
@@ -177,9 +180,9 @@ def _last_two(links: Links, random: Random) -> list[Cycle]:
         ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
         pair = two_cycles(ptr, neighbor, ends, MOST_STEPS * len(links), REVERSED, random.randrange(1, 2**32), TRIES)
         return [from_least(cycle.tolist()) for cycle in pair]
-    single: list[Cycle] = []
+    single, neighbors = list[Cycle](), neighbors_of(links)
     for _ in range(TRIES):
-        cycle = hamiltonian_cycle(links, random)
+        cycle = hamiltonian_cycle(links, random, neighbors)
         if cycle is None:
             continue
         single = [cycle]

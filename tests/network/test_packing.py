@@ -121,6 +121,9 @@ def test_networks_of_many_servers_may_have_no_cycle():
     ptr, neighbor = neighbors_of(links)
     ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
     assert two_cycles(ptr, neighbor, ends, MOST_STEPS * n, REVERSED, 1, 15).shape == (0, n)
+    assert pack_cycles(links, Random(0)) == ()
+    assert pack_cycles(np.kron(np.eye(2, dtype=np.int64), regular(n // 2, 3, 0)), Random(0)) == ()
+    assert len(pack_cycles(regular(n, 3, 0), Random(0))) >= 1
 
 
 def test_networks_of_many_servers_decompose_by_cycles_from_one_another():

@@ -5,7 +5,7 @@ from numba import njit
 
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["closed_path", "cycle_with_third", "two_cycles"]
+__all__ = ["FAILED", "MANY", "closed_path", "cycle_with_third", "two_cycles"]
 
 MANY = 512  # nodes; of more, cycles come from one another
 TURNS = 64  # rotations at least from one to the next, so that what they leave differs
