@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from flexnet.exact.kernels.pairs import PairWork, pair_bytes
 from flexnet.exact.tables import CostTables, Shared
+from flexnet.interrupts import check
 from flexnet.model.cutting import partial_sums, side_by_side
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
@@ -75,6 +76,11 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     problem : Problem
     strided : bool
         Spread the parts of an operator evenly over the servers; otherwise side by side.
+
+    Raises
+    ------
+    GivenUp
+        If nobody waits for them any more (`flexnet.interrupts`).
     """
     arrays = problem.arrays
     n_server = problem.cluster.n_server
@@ -109,6 +115,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         size = int(arrays.edge_element_bytes[e])
         key = (edge.tobytes(), size, degrees[u], degrees[v], int(arrays.rank[v]), homes[u], homes[v])
         if key not in known:
+            check()
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v], int(arrays.rank[v])
             known[key] = 2.0 * size * _pair_elements(edge, *ends, n_server, strided=strided)  # there and back
         moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
