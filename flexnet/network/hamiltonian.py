@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexnet.network.kernels.cycles import closed_path
 
-__all__ = ["MOST_STEPS", "REVERSED", "from_least", "hamiltonian_cycle", "neighbors_of"]
+__all__ = ["MOST_STEPS", "REVERSED", "cycle_along", "from_least", "hamiltonian_cycle", "neighbors_of"]
 
 Links = npt.NDArray[np.int64]
 
@@ -18,9 +18,7 @@ MOST_STEPS = 60
 """Extensions and rotations a node that are tried before a path is given up; those that close take a tenth of it."""
 
 
-def hamiltonian_cycle(
-    links: Links, random: Random, neighbors: tuple[Links, Links] | None = None
-) -> tuple[int, ...] | None:
+def hamiltonian_cycle(links: Links, random: Random) -> tuple[int, ...] | None:
     """A cycle that visits every node once, or None if none was found; which one is left to chance.
 
     Parameters
@@ -28,8 +26,6 @@ def hamiltonian_cycle(
     links : int64 (n_node, n_node)
         Symmetric; nodes are linked where it is above 0.  3 nodes or more.
     random : random.Random
-    neighbors : (int64 (n_node + 1,), int64 (n_pair,)), optional
-        `neighbors_of` these links, where they are known.
 
     Examples
     --------
@@ -39,9 +35,14 @@ def hamiltonian_cycle(
     >>> hamiltonian_cycle(square[:3, :3], Random(0)) is None
     True
     """
-    n = len(links)
-    ptr, neighbor = neighbors_of(links) if neighbors is None else neighbors
+    return cycle_along(neighbors_of(links), random)
+
+
+def cycle_along(neighbors: tuple[Links, Links], random: Random) -> tuple[int, ...] | None:
+    """As `hamiltonian_cycle`, by what `neighbors_of` tells."""
+    ptr, neighbor = neighbors
     degree = np.diff(ptr)
+    n = len(degree)
     if n < 3 or degree.min() < 2:
         return None
     if degree.max() == 2:

@@ -97,7 +97,7 @@ def add_matchings(links: npt.NDArray[np.int64], demand: npt.NDArray[np.float64],
     """
     links = links.copy()
     both = demand + demand.T
-    left = both / (links + 1) if n_round else both
+    left = both / (links + 1)
     for _ in range(n_round):
         a, b = np.array(match(left), np.int64).reshape(-1, 2).T
         for pair in ((a, b), (b, a)):

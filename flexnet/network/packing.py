@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.network.cubic import is_ring_and_half, ring_and_half
-from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, from_least, hamiltonian_cycle, neighbors_of
+from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, cycle_along, from_least, hamiltonian_cycle, neighbors_of
 from flexnet.network.kernels.cycles import FAILED, MANY, cycle_with_third, two_cycles
 
 __all__ = ["ROUNDS", "both_ways", "interfaces_of", "over", "pack_cycles", "walecki"]
@@ -150,7 +150,7 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
         return tuple(found)
     neighbors = neighbors_of(links)
     for _ in range(TRIES if len(links) <= MANY else FAILED):
-        cycle = hamiltonian_cycle(links, random, neighbors)
+        cycle = cycle_along(neighbors, random)
         if cycle is not None:
             return (*found, cycle)
     return tuple(found)
@@ -174,15 +174,15 @@ def _last_two(links: Links, random: Random) -> list[Cycle]:
 
     Where every server has four links, what the first one leaves is seen at a glance (`flexnet.network.kernels.cycles`).
     """
-    degree = links.sum(axis=1)
+    degree, neighbors = links.sum(axis=1), neighbors_of(links)
     if degree.min() == degree.max() == 4:
-        ptr, neighbor = neighbors_of(links)
+        ptr, neighbor = neighbors
         ends = np.repeat(neighbor, links[links > 0]).reshape(-1, 4)
         pair = two_cycles(ptr, neighbor, ends, MOST_STEPS * len(links), REVERSED, random.randrange(1, 2**32), TRIES)
         return [from_least(cycle.tolist()) for cycle in pair]
-    single, neighbors = list[Cycle](), neighbors_of(links)
+    single: list[Cycle] = []
     for _ in range(TRIES):
-        cycle = hamiltonian_cycle(links, random, neighbors)
+        cycle = cycle_along(neighbors, random)
         if cycle is None:
             continue
         single = [cycle]

@@ -157,7 +157,7 @@ def _begin(
 def _lay_out(names: Sequence[str], rng: np.random.Generator) -> tuple[list[list[Strategy]], np.random.Generator]:
     """Starts of some kinds, in a worker process."""
     assert _search is not None
-    return [_search.newcomers.kinds.strategies(name, rng) for name in names], rng
+    return [_search.kinds.strategies(name, rng) for name in names], rng
 
 
 def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:
@@ -168,7 +168,7 @@ def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, to
     most = []
     for i in range(len(chains)):
         share = -(-left // (len(chains) - i)) if left < float("inf") else float("inf")
-        n = int(min(min(pending[i], length) if any(pending) else length, share))
+        n = int(min(pending[i] if any(pending) else length, length, share))
         left -= n
         most.append(n)
     return most

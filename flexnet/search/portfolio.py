@@ -36,6 +36,7 @@ from flexnet.search.rounds import (
     with_entrants,
     with_start,
 )
+from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.state import Info, Schedule, State
 from flexnet.search.trials import Trials
 from flexnet.simulate.arrays import network_arrays
@@ -74,19 +75,24 @@ class Portfolio:
     trials : Trials
     slot : int
         Proposals of the first slot of the first round (`first_slot`).
-    newcomers : Newcomers
-        Prices starts and recuts.
+    kinds : StartKinds
+        Lays out starts when their turn comes.
     """
 
     moves: MoveMix
     trials: Trials
     slot: int
-    newcomers: Newcomers
+    kinds: StartKinds
 
     @property
     def pricer(self) -> Pricer:
         """What proposals are priced by."""
         return self.trials.pricer
+
+    @property
+    def newcomers(self) -> Newcomers:
+        """What prices starts and recuts."""
+        return Newcomers(self.kinds, self.trials)
 
     def init(
         self,

@@ -28,7 +28,6 @@ from flexnet.search.networks import (
     follows_groups,
     rebuilder,
 )
-from flexnet.search.newcomers import Newcomers
 from flexnet.search.plan import Plan
 from flexnet.search.portfolio import Portfolio, first_slot
 from flexnet.search.prepared import Prepared, is_soon_exact
@@ -190,7 +189,7 @@ class _Layout:
         if are_open(self.problem, self.settings):
             set_best_buckets(pricer, Candidate(first, network, np.inf, None))
         trials, slot = Trials(pricer, self._built(rebuild)), first_slot(pricer.tasks(first), network)
-        search = Portfolio(mix, trials, slot, Newcomers(self.kinds, trials))
+        search = Portfolio(mix, trials, slot, self.kinds)
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
         state = search.init(rng, first, network, tuple(fitting), origins, later)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)

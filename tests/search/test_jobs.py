@@ -104,8 +104,7 @@ def test_starts_that_nobody_waits_for_are_given_up(laid_out_later):
 def test_every_start_is_priced_once_and_known_to_all_chains():
     ready = prepared("fattree", 400)
     starts = ready.state.schedule.pending
-    turns: list[State] = []
-    run(ready, ready.state, observe=lambda progress, state, info: turns.append(state))
+    _, turns = ran(ready, ready.state)
     (one, _), (other, _) = turns[0].chains
     assert one.iteration == other.iteration == jobs.LONGEST_TURN < len(starts) / 2  # told of each other's meanwhile
     priced = next(state for state in turns if all(chain.schedule.held for chain, _ in state.chains))
