@@ -46,7 +46,7 @@ def _workspace(
         first=np.empty(n_op, np.int64),
         first_transfer=np.empty(n_edge, np.int64),
         fill=np.empty(n_task, np.int32),
-        latest=np.empty(problem.n_server**2 if problem.in_turn else 0, np.int32),
+        latest=np.empty(problem.n_server**2 if problem.in_turn or relays else 0, np.int32),
         earlier=np.empty(n_task, np.int32),
         copies=np.ones(n_task if relays else 0, np.int32),
         between=np.empty(n_server**2, np.int32),

@@ -59,8 +59,14 @@ def linked(n: int) -> Network:
     return connect(topology, 1e9, 0.0, shortest_routes(topology, np.random.default_rng(0)))
 
 
+def waits_its_turn(graph: TaskGraph, task: int, following: int) -> bool:
+    """Whether one of two transfers between the same servers waits for the other: needs no data of it."""
+    are_transfers = graph.kind[task] == graph.kind[following] == NOMINAL_COMM
+    return bool(are_transfers and graph.place[task] == graph.place[following])
+
+
 def preceding(graph: TaskGraph) -> list[set[int]]:
-    """Compute tasks that end before each compute task begins."""
+    """Compute tasks of which each compute task needs something; a circle, through turns too, is an error."""
     before: list[set[int]] = [set() for _ in range(graph.n_task)]
     waits = np.bincount(graph.succ, minlength=graph.n_task)
     ready = np.flatnonzero(waits == 0).tolist()
@@ -68,7 +74,8 @@ def preceding(graph: TaskGraph) -> list[set[int]]:
         task = ready.pop()
         mine = {task} if graph.kind[task] <= BACKWARD else set()
         for following in graph.successors(task).tolist():
-            before[following] |= before[task] | mine
+            if not waits_its_turn(graph, task, following):
+                before[following] |= before[task] | mine
             waits[following] -= 1
             if waits[following] == 0:
                 ready.append(following)
@@ -93,13 +100,13 @@ def test_all_wait_for_the_same_and_data_is_where_it_leaves(seed: int, in_turn: b
     assert graph.bytes.tolist() == direct.bytes.tolist()
     transfers = graph.kind == NOMINAL_COMM
     assert graph.place[~transfers].tolist() == direct.place[~transfers].tolist()
-    if not in_turn:  # a turn may wait for another transfer now
-        assert preceding(graph) == preceding(direct)
+    assert preceding(graph) == preceding(direct)
     source, target = ends(graph)
     plain = build(problem.with_transfers_at_once(), strategy, trees=lambda: parents)
-    preceding(graph)
     for task in range(graph.n_task):
         for following in plain.successors(task).tolist():
+            if waits_its_turn(plain, task, following):
+                continue
             if transfers[task]:
                 here = source[following] if transfers[following] else graph.place[following]
                 assert target[task] == here
@@ -146,6 +153,58 @@ def test_memory_used_again_leaves_nothing_behind(seed: int) -> None:
             builder.alike(strategies[int(rng.integers(3))])
 
 
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_who_waits_on_a_link_has_come_as_far_or_farther(seed: int) -> None:
+    """There in the order of links from the root, back in that of links from the farthest; all over one link in turn."""
+    rng = np.random.default_rng(seed)
+    problem = any_set(random_problem(rng, PLAIN).with_transfers_at_once())
+    strategy = make_strategy(problem, random_configs(rng, problem))
+    parents = random_trees(rng, problem.cluster.n_server)
+    graph, direct = build(problem, strategy, trees=lambda: parents), build(problem, strategy)
+    copies = Builder(problem).alike(strategy)
+    (source, target), (first, last) = ends(graph), ends(direct)
+
+    def far(task: int) -> int:
+        """Links from the root of the tree that a transfer goes along, 0 if that does not lead over its link."""
+        out = copies[task] > 1  # from the root, which is where the plain one begins
+        root = int(first[task] if out else last[task])
+        server, other = (int(each[task]) for each in ((target, source) if out else (source, target)))
+        if abs(copies[task]) == 1 or parents[root, server] != other:
+            return 0
+        return 1 + len(_path(parents, root, other))
+
+    has_one_input = np.bincount(problem.arrays.edge_dst, minlength=len(problem.graph.operators)) == 1
+    waits: dict[tuple[int, int, bool], list[int]] = {}
+    for task in np.flatnonzero(graph.kind == NOMINAL_COMM).tolist():
+        if has_one_input[graph.op[task]] and far(task):
+            waits.setdefault((int(graph.place[task]), int(graph.op[task]), copies[task] > 1), []).append(task)
+    for (_, _, out), tasks in waits.items():
+        for a, b in pairwise(sorted(tasks, key=lambda task: far(task) if out else -far(task))):
+            assert far(a) == far(b) or _reaches(graph, a, b)
+        assert sum(waits_its_turn(graph, a, b) for a in tasks for b in graph.successors(a).tolist()) >= len(tasks) - 1
+
+
+def _path(parents: np.ndarray, root: int, server: int) -> list[int]:
+    """A server and those it gets things over, without the root."""
+    found = []
+    while server != root:
+        found.append(server)
+        server = int(parents[root, server])
+    return found
+
+
+def _reaches(graph: TaskGraph, a: int, b: int) -> bool:
+    """Whether one transfer waits for another over the same link, at once or through others there."""
+    left = [a]
+    while left:
+        task = left.pop()
+        if task == b:
+            return True
+        left += [other for other in graph.successors(task).tolist() if waits_its_turn(graph, task, other)]
+    return False
+
+
 def two_layers(n: int, semantics: Semantics = PLAIN) -> Problem:
     graph = mlp(2)
     ways = [every_degrees(op, n_server=n, big_gpu=0) for op in graph.operators]
@@ -180,6 +239,26 @@ def test_what_all_read_goes_on_along_a_line() -> None:
     assert graph.bytes[transfers].sum() < sum(
         graph.bytes[t] * abs(divmod(int(direct.place[t]), 4)[0] - divmod(int(direct.place[t]), 4)[1]) for t in transfers
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((8, 1), (8, 1)), ((1, 1, 8), (1, 8))], ids=["what all read", "what all add to"]
+)
+def test_links_of_a_ring_never_idle(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """What eight servers on a ring get of each other, three parts from one side and four from the other."""
+    n, everyone = 8, tuple(range(8))
+    problem = two_layers(n)
+    strategy = make_strategy(problem, [Config(first, everyone), Config(second, everyone)])
+    links = np.roll(np.eye(n, dtype=np.int64), 1, axis=1)
+    topology = Topology("ring", n, 0, links + links.T, {})
+    network = connect(topology, 1e9, 0.0, shortest_routes(topology, np.random.default_rng(0)))
+    graph = build(problem, strategy, trees=lambda: relay_trees(network))
+    timeline = FairLinks(protocol=FLUID).timeline(graph.arrays(), network_arrays(network))
+    _, there, back = sent(graph)
+    assert np.bincount(graph.place[there]).max() == 4
+    for way in (there,) if len(first) > 2 else (there, back):  # all-reduces share links with what returns of sums
+        seconds = timeline.end[way].max() - timeline.start[way].min()
+        assert seconds == pytest.approx(4 * graph.bytes[there[0]] / 1e9)
 
 
 def test_partial_sums_are_added_up_on_the_way() -> None:

@@ -5,13 +5,21 @@ gradients returns.  Partial sums are the other way round: what the parts of a re
 added up on its way to whoever reads it, whose gradient returns to all of them.  Where both is so, each partial sum goes
 to its readers along a tree, and is added there.  That is for sets of more servers than one has links: a network can
 link fewer to it, and a message goes on only when all of it is there, where packets of one that passes do at once.
+
+Those of one layer that cross the same link do so one after the other, as their turn comes on a ring: what begins there
+first, then what has come over one link, and so on; sums that have come from farthest last.  If they shared it all would
+be there when the last one is, and all that wait to hand them on would idle until then.
 """
 
 import numpy as np
 
 from flexnet.kernels import called, inlined
+from flexnet.plan.kernels.records import add_record
 
 __all__ = ["are_alike", "hand_on"]
+
+NONE = -1
+NO_LINK = 0  # of a transfer that needs several, or goes along no tree
 
 
 @inlined
@@ -52,9 +60,12 @@ def hand_on(problem, strategy, work, edge, first_record, parents):  # type: igno
     consumer = problem.candidate_ptr[dst] + strategy.choice[dst]
     sums = problem.degrees[producer, problem.rank[src]]
     n_producer, n_consumer = problem.parts[producer], problem.parts[consumer]
+    for there in range(work.first_transfer[edge], work.n_task[0], 2):
+        work.earlier[there] = NO_LINK
     n_region = _number_regions(problem, work, edge, dst, consumer)
     _find_records(work, edge, src, dst, n_producer, n_consumer, first_record)
-    if n_consumer // n_region > problem.interfaces:
+    from_root = n_consumer // n_region > problem.interfaces
+    if from_root:
         for region in range(n_region):
             n_reader = 0
             for j in range(n_consumer):
@@ -75,6 +86,8 @@ def hand_on(problem, strategy, work, edge, first_record, parents):  # type: igno
                     work.record[m] = work.between[i * n_consumer + j]
                     work.server[m] = strategy.devices[src, i]
                 _grow(problem, work, sums, strategy.devices[dst, j], parents, False)
+    if parents.shape[0] > 0:
+        _let_pass_in_turn(work, work.first_transfer[edge], from_root)
 
 
 @inlined
@@ -118,7 +131,8 @@ def _find_records(work, edge, src, dst, n_producer, n_consumer, first_record):  
 def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untyped-def]
     """Let ``n`` servers get the same from ``root`` along its tree, or send what is added up there.
 
-    The first transfer of ``work.record`` of each is that from the producer.
+    The first transfer of ``work.record`` of each is that from the producer.  ``work.earlier`` of it becomes how many
+    links its own one is from the root, if it needs no other.
     """
     copies = 0
     for m in range(n):
@@ -137,6 +151,8 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
                 continue
             server = work.server[m]
             parent = np.int64(parents[root, server])
+            if parent == root or work.gets[parent] >= 0:
+                work.earlier[there] = _links_to(parents, root, server)
             while parent != root and work.gets[parent] < 0:
                 parent = np.int64(parents[root, parent])
             if parent == root:
@@ -151,3 +167,43 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
                 work.record_to[record + 1], work.record_from[record + 2] = other, other + 1
     for m in range(n):
         work.gets[work.server[m]] = -1
+
+
+@inlined
+def _links_to(parents, root, server):  # type: ignore[no-untyped-def]
+    """How many links a server is from the root of a tree."""
+    n = 0
+    while server != root:
+        server = np.int64(parents[root, server])
+        n += 1
+    return n
+
+
+@inlined
+def _let_pass_in_turn(work, first, from_root):  # type: ignore[no-untyped-def]
+    """Let transfers wait for those over the same link that come before: from the root those nearest to it go first.
+
+    They are those from ``first`` on, there and back by turns, of which ``work.earlier`` tells how far from the root
+    their link is.
+    """
+    begin, following = work.server, work.fill  # of lists of transfers as far from the root
+    begin[:] = NONE
+    n_task = np.int64(work.n_task[0])
+    farthest = 0
+    for back in range(n_task - 1, first, -2):
+        far = work.earlier[back - 1]
+        if far != NO_LINK:
+            following[back - 1] = begin[far]
+            begin[far] = back - 1
+            farthest = max(farthest, far)
+    for way in range(2):
+        for there in range(first, n_task, 2):
+            work.latest[work.place[there + way]] = NONE
+        for k in range(1, farthest + 1):
+            there = begin[k if (way == 0) == from_root else farthest + 1 - k]
+            while there != NONE:
+                before = work.latest[work.place[there + way]]
+                if before != NONE:
+                    add_record(work, before, there + way)
+                work.latest[work.place[there + way]] = there + way
+                there = following[there]
