@@ -6,9 +6,9 @@ added up on its way to whoever reads it, whose gradient returns to all of them. 
 to its readers along a tree, and is added there.  That is for sets of more servers than one has links: a network can
 link fewer to it, and a message goes on only when all of it is there, where packets of one that passes do at once.
 
-Those of one layer that cross the same link do so one after the other, as their turn comes on a ring: what begins there
-first, then what has come over one link, and so on; sums that have come from farthest last.  If they shared it all would
-be there when the last one is, and all that wait to hand them on would idle until then.
+Those of one layer that cross the same link do so one after the other, as their turn comes on a ring: first what begins
+there, then what has come over one link, and so on, and of what has come as far first what has farther to go; sums the
+other way round.  If they shared it all would be there when the last one is, and who hands them on idled until then.
 """
 
 import numpy as np
@@ -131,8 +131,9 @@ def _find_records(work, edge, src, dst, n_producer, n_consumer, first_record):  
 def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untyped-def]
     """Let ``n`` servers get the same from ``root`` along its tree, or send what is added up there.
 
-    The first transfer of ``work.record`` of each is that from the producer.  ``work.earlier`` of it becomes how many
-    links its own one is from the root, if it needs no other.
+    The first transfer of ``work.record`` of each is that from the producer.  ``work.earlier`` of it becomes where
+    its link is in the tree, if it needs but one: how many links that is from the root times the servers there are, and
+    how many more lead on from there to the last.
     """
     copies = 0
     for m in range(n):
@@ -140,6 +141,8 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
             copies += 1
             work.gets[work.server[m]] = work.record[m]
     if copies > problem.interfaces:
+        if parents.shape[0] > 0:
+            _look_below(work, n, root, parents)
         for m in range(n):
             record = work.record[m]
             if record < 0:
@@ -152,7 +155,8 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
             server = work.server[m]
             parent = np.int64(parents[root, server])
             if parent == root or work.gets[parent] >= 0:
-                work.earlier[there] = _links_to(parents, root, server)
+                far = _links_to(parents, root, server)
+                work.earlier[there] = far * problem.n_server + work.below[server]
             while parent != root and work.gets[parent] < 0:
                 parent = np.int64(parents[root, parent])
             if parent == root:
@@ -170,40 +174,61 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
 
 
 @inlined
+def _look_below(work, n, root, parents):  # type: ignore[no-untyped-def]
+    """Set ``work.below`` of servers of a tree: how many links lead on from there to the last of the ``n``."""
+    work.below[:] = 0
+    for m in range(n):
+        server, links = np.int64(work.server[m]), 0
+        while work.record[m] >= 0 and server != root:
+            work.below[server] = max(work.below[server], links)
+            server = np.int64(parents[root, server])
+            links += 1
+
+
+@inlined
 def _links_to(parents, root, server):  # type: ignore[no-untyped-def]
     """How many links a server is from the root of a tree."""
-    n = 0
+    links = 0
     while server != root:
         server = np.int64(parents[root, server])
-        n += 1
-    return n
+        links += 1
+    return links
 
 
 @inlined
 def _let_pass_in_turn(work, first, from_root):  # type: ignore[no-untyped-def]
-    """Let transfers wait for those over the same link that come before: from the root those nearest to it go first.
+    """Let transfers wait for those over the same link that come before.
 
-    They are those from ``first`` on, there and back by turns, of which ``work.earlier`` tells how far from the root
-    their link is.
+    They are those from ``first`` on, there and back by turns; ``work.earlier`` tells where in its tree the link is of
+    those there.  What returns does so in the opposite order, as do sums, which come from below.
     """
-    begin, following = work.server, work.fill  # of lists of transfers as far from the root
-    begin[:] = NONE
-    n_task = np.int64(work.n_task[0])
-    farthest = 0
-    for back in range(n_task - 1, first, -2):
-        far = work.earlier[back - 1]
-        if far != NO_LINK:
-            following[back - 1] = begin[far]
-            begin[far] = back - 1
-            farthest = max(farthest, far)
-    for way in range(2):
-        for there in range(first, n_task, 2):
-            work.latest[work.place[there + way]] = NONE
-        for k in range(1, farthest + 1):
-            there = begin[k if (way == 0) == from_root else farthest + 1 - k]
-            while there != NONE:
-                before = work.latest[work.place[there + way]]
-                if before != NONE:
-                    add_record(work, before, there + way)
-                work.latest[work.place[there + way]] = there + way
-                there = following[there]
+    n_server = work.below.shape[0]
+    of_height, of_distance, following = work.member, work.server, work.fill
+    of_height[:] = NONE
+    of_distance[:] = NONE
+    for there in range(first, work.n_task[0], 2):
+        work.latest[work.place[there]] = NONE
+        if work.earlier[there] != NO_LINK:
+            height = work.earlier[there] % n_server
+            following[there] = of_height[height]
+            of_height[height] = there
+    for height in range(n_server):
+        there = of_height[height]
+        while there != NONE:
+            then = following[there]
+            distance = work.earlier[there] // n_server
+            following[there] = of_distance[distance]
+            of_distance[distance] = there
+            there = then
+    for distance in range(n_server):
+        there = of_distance[distance]
+        while there != NONE:
+            before = work.latest[work.place[there]]
+            if before != NONE and from_root:
+                add_record(work, before, there)
+                add_record(work, there + 1, before + 1)
+            elif before != NONE:
+                add_record(work, there, before)
+                add_record(work, before + 1, there + 1)
+            work.latest[work.place[there]] = there
+            there = following[there]
