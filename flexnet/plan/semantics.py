@@ -66,8 +66,8 @@ class Semantics:
         it (`flexnet.plan.turns`); otherwise they share links.
     relay_transfers : bool
         What several servers get of one is handed on by those that have it, and partial sums are added on their way,
-        along trees in the network (`flexnet.network.relays`); otherwise each transfer goes by itself, whatever it
-        passes (simulator.cc:801).
+        along trees in the network (`flexnet.network.relays`), what an operator reads over one link one after the other;
+        otherwise each transfer goes by itself, whatever it passes (simulator.cc:801).
     """
 
     name: str
