@@ -134,7 +134,8 @@ class Workspace(NamedTuple):
     every pair of servers, and the numbers (1,) say how much is used.
     ``copies`` (n_task,): as how many others at once a transfer brings the same from one server, or, below 0, what is
     added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
-    (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``below`` (n_server,).
+    (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``above``, ``below``
+    (n_server,).
     """
 
     kind: npt.NDArray[np.int8]
@@ -162,6 +163,7 @@ class Workspace(NamedTuple):
     member: npt.NDArray[np.int32]
     record: npt.NDArray[np.int32]
     server: npt.NDArray[np.int32]
+    above: npt.NDArray[np.int32]
     below: npt.NDArray[np.int32]
     n_tree: npt.NDArray[np.int64]
     n_task: npt.NDArray[np.int64]

@@ -55,6 +55,7 @@ def _workspace(
         member=np.empty(n_server, np.int32),
         record=np.empty(n_server, np.int32),
         server=np.empty(n_server, np.int32),
+        above=np.empty(n_server, np.int32),
         below=np.empty(n_server, np.int32),
         n_tree=np.empty(1, np.int64),
         box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),

@@ -53,9 +53,10 @@ def any_set(problem: Problem) -> Problem:
     return replace(problem, arrays=problem.arrays._replace(interfaces=1))
 
 
-def linked(n: int) -> Network:
-    """Servers in a line."""
+def linked(n: int, *, round_: bool = False) -> Network:
+    """Servers in a line, or on a ring."""
     near = np.eye(n, k=1, dtype=np.int64)
+    near[-1, 0] = round_
     topology = Topology("line", n, 0, near + near.T, {})
     return connect(topology, 1e9, 0.0, shortest_routes(topology, np.random.default_rng(0)))
 
@@ -180,8 +181,8 @@ def test_who_has_come_farther_or_has_less_far_to_go_waits_on_a_link(seed: int) -
 
     def rank(task: int) -> tuple[int, int]:
         root, server, _, out = roots[task]
-        rank = len(_path(parents, root, server)), -heights[roots[task]]
-        return rank if out else (-rank[0], -rank[1])
+        links, height = len(_path(parents, root, server)), heights[roots[task]]
+        return (links, -height) if out else (-links, height)
 
     trees = Counter((root, op, out) for root, _, op, out in roots.values())
     several = {roots[task][2] for task in relayed if trees[roots[task][0], *roots[task][2:]] != abs(copies[task])}
@@ -255,9 +256,7 @@ def test_links_of_a_ring_never_idle(first: tuple[int, ...], second: tuple[int, .
     n, everyone = 8, tuple(range(8))
     problem = two_layers(n)
     strategy = make_strategy(problem, [Config(first, everyone), Config(second, everyone)])
-    links = np.roll(np.eye(n, dtype=np.int64), 1, axis=1)
-    topology = Topology("ring", n, 0, links + links.T, {})
-    network = connect(topology, 1e9, 0.0, shortest_routes(topology, np.random.default_rng(0)))
+    network = linked(n, round_=True)
     graph = build(problem, strategy, trees=lambda: relay_trees(network))
     timeline = FairLinks(protocol=FLUID).timeline(graph.arrays(), network_arrays(network))
     _, there, back = sent(graph)

@@ -142,7 +142,7 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
             work.gets[work.server[m]] = work.record[m]
     if copies > problem.interfaces:
         if parents.shape[0] > 0:
-            _look_below(work, n, root, parents)
+            _measure(work, n, root, parents)
         for m in range(n):
             record = work.record[m]
             if record < 0:
@@ -155,8 +155,7 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
             server = work.server[m]
             parent = np.int64(parents[root, server])
             if parent == root or work.gets[parent] >= 0:
-                far = _links_to(parents, root, server)
-                work.earlier[there] = far * problem.n_server + work.below[server]
+                work.earlier[there] = work.above[server] * problem.n_server + work.below[server]
             while parent != root and work.gets[parent] < 0:
                 parent = np.int64(parents[root, parent])
             if parent == root:
@@ -174,8 +173,8 @@ def _grow(problem, work, n, root, parents, from_root):  # type: ignore[no-untype
 
 
 @inlined
-def _look_below(work, n, root, parents):  # type: ignore[no-untyped-def]
-    """Set ``work.below`` of servers of a tree: how many links lead on from there to the last of the ``n``."""
+def _measure(work, n, root, parents):  # type: ignore[no-untyped-def]
+    """Set ``work.above`` and ``work.below`` of ``n`` servers: links from the root to there, and on to the last."""
     work.below[:] = 0
     for m in range(n):
         server, links = np.int64(work.server[m]), 0
@@ -183,16 +182,7 @@ def _look_below(work, n, root, parents):  # type: ignore[no-untyped-def]
             work.below[server] = max(work.below[server], links)
             server = np.int64(parents[root, server])
             links += 1
-
-
-@inlined
-def _links_to(parents, root, server):  # type: ignore[no-untyped-def]
-    """How many links a server is from the root of a tree."""
-    links = 0
-    while server != root:
-        server = np.int64(parents[root, server])
-        links += 1
-    return links
+        work.above[work.server[m]] = links
 
 
 @inlined
