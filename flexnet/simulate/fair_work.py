@@ -66,6 +66,7 @@ def make_work(room: Room, group_class: Ints, *, watch: bool) -> FairWork:
             left=np.zeros(room.flow),
             path=_ints(room.flow),
             aging=np.full(1, NONE),
+            ending=_heap(room.flow),
         ),
         links=make_links(n_link, watch=watch),
         stop=STOP,

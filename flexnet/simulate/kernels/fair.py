@@ -72,7 +72,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
         Rates are solved anew at most once per this time (0: at every start and end of a flow), where fewer than
         `CROWD` classes of flows share links once per as small a share of it.  A flow that starts in between gets the
         share of its narrowest link that its weight then stands for; one that ends does so when its bytes are served,
-        and what it frees is handed out later.
+        and what it frees goes to those that start from then on, and to the others when rates are solved.
     tolerance : float
         Links within this relative distance of being a bottleneck count as one (0: exact).
     limit : float
@@ -153,7 +153,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
             _retire_finished(heap, work.classes, work.flows, links, now)
             grow_old(heap, network, protocol, work.classes, work.flows, links, now, now)
             if window > 0.0:
-                let_go(work.classes, links, now)
+                let_go(work.classes, work.flows, links, now)
             if work.classes.n_active[0] > 0 or work.classes.n_changed[0] > 0:
                 share_links(network.bandwidth, tolerance, work.classes, links, now)
                 if links.latest[0] > enough:
@@ -191,6 +191,7 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
     links.waited[:] = 0.0
     links.latest[0] = 0.0
     work.flows.aging[0] = NONE
+    work.flows.ending.n[0] = 0
     links.drained[:] = 0.0
     links.late[:] = -np.inf
     links.any_late[0] = False

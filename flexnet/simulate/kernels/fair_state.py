@@ -191,6 +191,8 @@ class Flows(NamedTuple):
         Route of a transfer that is about to be.
     aging : uint32 (1,)
         First of a list of such transfers, or NONE.
+    ending : Heap
+        Classes of flows that are about to end before rates are solved anew, by when they do.
     """
 
     n: Ints
@@ -203,6 +205,7 @@ class Flows(NamedTuple):
     left: Floats
     path: Ints
     aging: Numbers
+    ending: Heap
 
 
 @struct

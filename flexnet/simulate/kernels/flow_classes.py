@@ -4,7 +4,7 @@ import numpy as np
 
 from flexnet.kernels import called, inlined
 from flexnet.simulate.kernels.fair_state import NONE
-from flexnet.simulate.kernels.heap import push
+from flexnet.simulate.kernels.heap import pop, push
 from flexnet.simulate.kernels.reach import enlist, mark, wait
 from flexnet.simulate.kernels.timers import expect_news, news_is_late
 from flexnet.simulate.kernels.windows import BURST, LENGTHS, OLD, YOUNG, YOUTH, share_of
@@ -118,7 +118,7 @@ def serve(classes, links, c, now):  # type: ignore[no-untyped-def]
 @inlined
 def add_flow(network, protocol, classes, flows, links, c, size, rounds, item, now):  # type: ignore[no-untyped-def]
     """Add a flow of ``size`` bytes in ``rounds`` to class ``c``; ``item`` is what its arrival brings about."""
-    narrowest = _join(network, classes, links, c, now)
+    narrowest = _join(network, classes, flows, links, c, now)
     f = np.uint32(flows.n[0])
     flows.n[0] += 1
     flows.item[f] = item
@@ -148,7 +148,7 @@ def grow_old(heap, network, protocol, classes, flows, links, now, until):  # typ
         f = flows.aging[0]
         flows.aging[0] = flows.following[f]
         c = class_of_path(network, protocol, classes, np.uint32(flows.path[f]), OLD)
-        _join(network, classes, links, c, now)
+        _join(network, classes, flows, links, c, now)
         size = flows.left[f]
         flows.left[f] = 0.0
         _follow(classes, flows, c, f, size)
@@ -180,8 +180,9 @@ def _follow(classes, flows, c, f, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _join(network, classes, links, c, now):  # type: ignore[no-untyped-def]
+def _join(network, classes, flows, links, c, now):  # type: ignore[no-untyped-def]
     """Let class ``c`` have a flow more; return the bandwidth of its narrowest link."""
+    _make_way(classes, flows, links, now)
     if classes.n_flow[c] == 0:
         classes.last_byte[c] = 0.0
         classes.served[c] = 0.0  # counted anew, so that sums stay short
@@ -220,9 +221,9 @@ def foresee_end(classes, c, now):  # type: ignore[no-untyped-def]
 def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[no-untyped-def]
     """Take the flows out of class ``c`` whose last byte is at most ``target``; schedule their arrival.
 
-    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on; then they
-    keep their share of links until rates are solved (`let_go`).  Young transfers that have more to send do not arrive
-    but wait to be old (`grow_old`).
+    With ``rate`` 0 they end now, otherwise when their last byte has been served at that rate from now on.  Those that
+    are there keep their rates until these are solved (`let_go`), and whoever comes once a flow has ended shares links
+    without it (`_make_way`).  Young transfers that have more to send do not arrive but wait to be old (`grow_old`).
     """
     before = NONE
     n_done = 0
@@ -238,14 +239,17 @@ def retire(heap, classes, flows, links, c, target, now, rate):  # type: ignore[n
             else:
                 flows.following[before] = after
             n_done += 1
+            rest = max(flows.last_byte[f] - classes.served[c], 0.0)
+            at = now if rate == 0.0 or flows.left[f] > 0.0 else now + rest / rate
             if flows.left[f] > 0.0:
-                flows.left[f] += max(flows.last_byte[f] - classes.served[c], 0.0)
+                flows.left[f] += rest
                 flows.following[f] = flows.aging[0]
                 flows.aging[0] = f
                 flows.path[f] = classes.path[c] // LENGTHS
             else:
-                at = now if rate == 0.0 else now + max(flows.last_byte[f] - classes.served[c], 0.0) / rate
                 push(heap, at + flows.delay[f], flows.item[f])
+            if rate > 0.0 and not classes.in_order[c]:  # those behind it have its share of what is served in order
+                push(flows.ending, at, c)
         else:
             soonest = min(soonest, flows.last_byte[f])
             before = f
@@ -271,9 +275,19 @@ def _free(classes, links, c, n):  # type: ignore[no-untyped-def]
         links.users[link] = links.users[link] - freed if links.flows[link] > 0 else 0.0
 
 
+@inlined
+def _make_way(classes, flows, links, now):  # type: ignore[no-untyped-def]
+    """Free what flows had that have ended until ``now``, for those that come."""
+    while flows.ending.n[0] > 0 and flows.ending.times[0] <= now * (1.0 + SAME_TIME):
+        c = np.uint32(pop(flows.ending))
+        classes.n_ending[c] -= 1
+        _free(classes, links, c, 1)
+
+
 @called
-def let_go(classes, links, now):  # type: ignore[no-untyped-def]
+def let_go(classes, flows, links, now):  # type: ignore[no-untyped-def]
     """Free what flows had that have ended, or are about to, since rates were solved last."""
+    flows.ending.n[0] = 0
     for k in range(classes.n_changed[0]):
         c = classes.changed[k]
         if classes.n_ending[c] > 0:
