@@ -181,8 +181,6 @@ def _make_work(room: Room, group_class: npt.NDArray[np.int64]) -> BundleWork:
             item=_ints(room.running),
             open=_ints(room.running),
             narrowest=np.zeros(room.running),
-            gone=_ints(room.running),
-            n_gone=_ints(1),
         ),
         links=BundleLinks(
             bytes=np.zeros(n_link),

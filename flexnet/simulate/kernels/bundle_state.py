@@ -82,8 +82,6 @@ class Running(NamedTuple):
         Scratch: those without a rate.
     narrowest : float64 (n_running,)
         Scratch: smallest share on the links of each.
-    gone, n_gone : int64 (n_running,), (1,)
-        Coflows that have ended since rates were solved: their share of links is handed out then.
     """
 
     n: Ints
@@ -94,8 +92,6 @@ class Running(NamedTuple):
     item: Ints
     open: Ints
     narrowest: Floats
-    gone: Ints
-    n_gone: Ints
 
 
 @struct

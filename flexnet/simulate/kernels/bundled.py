@@ -62,7 +62,6 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
         return bound, n_place
     heap.n[0] = 0
     running.n[0] = 0
-    running.n_gone[0] = 0
     links.users[:] = 0.0
     clear_queues(tasks, work.queues, work.waiting, network.n_server)
     for task in range(n_task):
@@ -82,7 +81,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
         if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
             now = max(now, heap.times[0])
             if next_end <= now * (1.0 + SAME_TIME):  # what ends at one time comes before what starts then
-                next_end = _retire(heap, running, now)
+                next_end = _retire(heap, coflows, running, links, now)
                 dirty = True
             while heap.n[0] > 0 and heap.times[0] <= now * (1.0 + SAME_TIME):
                 item = pop(heap)
@@ -107,7 +106,7 @@ def simulate_bundles(tasks, network, routes, protocol, window, tolerance, limit,
         else:
             now = max(now, network_time)
             if next_end <= now * (1.0 + SAME_TIME):
-                next_end = _retire(heap, running, now)
+                next_end = _retire(heap, coflows, running, links, now)
                 dirty = True
             if now >= solved + window:
                 anew = n_solved % ANEW == 0
@@ -248,15 +247,16 @@ def _start(network, protocol, work, c, size, rounds, item, now):  # type: ignore
 
 
 @inlined
-def _retire(heap, running, now):  # type: ignore[no-untyped-def]
+def _retire(heap, coflows, running, links, now):  # type: ignore[no-untyped-def]
     """Take out the coflows that have ended; when the next one does."""
     kept = np.uint32(0)
     next_end = np.inf
     for k in range(np.uint32(running.n[0])):
         if running.finish[k] <= now * (1.0 + SAME_TIME):
             push(heap, now + running.delay[k], running.item[k])
-            running.gone[np.uint32(running.n_gone[0])] = running.coflow[k]
-            running.n_gone[0] += 1
+            c = np.uint32(running.coflow[k])
+            for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
+                links.users[np.uint32(coflows.link[i])] -= coflows.weight[c] * coflows.part[i]
             continue
         next_end = min(next_end, running.finish[k])
         running.coflow[kept] = running.coflow[k]

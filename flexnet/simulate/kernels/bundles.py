@@ -156,15 +156,7 @@ def divide_links(bandwidth, tolerance, coflows, running, links, now, anew):  # t
         ``anew``.
     """
     n_link = bandwidth.shape[0]
-    done = now
-    if anew:
-        done = max(done, _sum_up(bandwidth, coflows, running, links, now))
-    else:
-        for k in range(running.n_gone[0]):
-            c = np.uint32(running.gone[k])
-            for i in range(np.uint32(coflows.begin[c]), np.uint32(coflows.end[c])):
-                links.users[np.uint32(coflows.link[i])] -= coflows.weight[c] * coflows.part[i]
-    running.n_gone[0] = 0
+    done = _sum_up(bandwidth, coflows, running, links, now) if anew else now
     for one in range(n_link):
         links.left[one] = bandwidth[one]
         links.unfrozen[one] = links.users[one]
