@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -30,6 +31,7 @@ __all__ = [
     "fitted",
     "fixed_network",
     "follows_groups",
+    "later_draw",
     "other_draw",
     "rebuilder",
 ]
@@ -42,6 +44,7 @@ MANY_SERVERS = 128
 KNOWN_TOPOLOGIES = 256
 KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
 ROUTED_PAIRS = 2**22  # of servers of a network that is kept with all its routes
+DRAWS = 8  # of a random family, where servers are few, are tried
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
@@ -93,9 +96,19 @@ def other_draw(
     ``fitted``: as `Networks` has it for a demand, which may be with other rings too.
     """
     rng = np.random.default_rng(seed)
-    network = fixed_network(problem, family, rng)
-    follow = cycle_follower(network) if follows_groups(problem, network) else lambda rng, demand: network
+    follow = _drawn(problem, family, rng)
     return Networks(problem, follow, None).of_family(rng, demand) if fitted else [follow(rng, demand)]
+
+
+def later_draw(problem: Problem, family: TopologyFamily, seed: Sequence[int]) -> Rebuild:
+    """Another network of a random family, with rings for every demand; it is drawn once it is asked for."""
+    drawn = cache(lambda: _drawn(problem, family, np.random.default_rng(seed)))
+    return lambda rng, demand: drawn()(rng, demand)
+
+
+def _drawn(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Rebuild:
+    network = fixed_network(problem, family, rng)
+    return cycle_follower(network) if follows_groups(problem, network) else lambda rng, demand: network
 
 
 def rebuilder(problem: Problem, family: TopologyFamily) -> Rebuild:
@@ -167,16 +180,21 @@ class Networks:
         Interfaces of a server, if links may be any; None: they are the family's, and only routes and rings change.
     common : Network or None
         One that soon tells what a strategy takes (`common_network`); None: there is no hurry.
+    others : tuple of callable
+        As ``rebuild``, of other draws of a random family.
     """
 
     problem: Problem
     rebuild: Rebuild
     degree: int | None
     common: Network | None = None
+    others: tuple[Rebuild, ...] = ()
 
     def built(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks for a demand: the family's, or at times those wired for its groups and pairs, or at random."""
         how = rng.random()
+        if self.others:
+            return self._of((self.rebuild, *self.others)[int(how * (1 + len(self.others)))], rng, demand)
         if self.degree is None or how < FAMILY:
             return self.of_family(rng, demand)
         if how < FAMILY + AT_RANDOM:
@@ -185,7 +203,10 @@ class Networks:
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
-        network = self.rebuild(rng, demand)
+        return self._of(self.rebuild, rng, demand)
+
+    def _of(self, rebuild: Rebuild, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        network = rebuild(rng, demand)
         if network.topology.n_switch or not self.problem.semantics.pack_cycles:
             return [network]
         return fitted(rng, network, demand)

@@ -19,6 +19,7 @@ from flexnet.search.moves.heavy import one_holds_most
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import (
+    DRAWS,
     MANY_SERVERS,
     Networks,
     Rebuild,
@@ -26,6 +27,7 @@ from flexnet.search.networks import (
     cycle_follower,
     fixed_network,
     follows_groups,
+    later_draw,
     rebuilder,
 )
 from flexnet.search.plan import Plan
@@ -216,7 +218,10 @@ class _Layout:
         if rebuild is None:
             return None
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
-        return Networks(self.problem, rebuild, degree, common_network(self.problem, degree))
+        others = tuple[Rebuild, ...]()
+        if self.family.random and self.problem.cluster.n_server <= MANY_SERVERS:
+            others = tuple(later_draw(self.problem, self.family, [self.settings.seed, 0, k]) for k in range(1, DRAWS))
+        return Networks(self.problem, rebuild, degree, common_network(self.problem, degree), others)
 
     def _starts(self) -> tuple[Sequence[str], Sequence[str]]:
         """The kinds of starts to begin with, and those to be laid out later.

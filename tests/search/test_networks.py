@@ -21,6 +21,7 @@ from flexnet.search.networks import (
     cycle_follower,
     fixed_network,
     follows_groups,
+    later_draw,
     other_draw,
     rebuilder,
 )
@@ -85,6 +86,28 @@ def test_networks_at_random_have_round_trips_for_the_groups_of_a_demand():
         assert np.isfinite(link_seconds(network, demand)).all()
     built = [networks.built(rng, demand)[0].topology.links.tobytes() for _ in range(40)]
     assert len(set(built)) > 3
+
+
+def test_other_draws_of_a_random_family_are_built_too():
+    """Each with rings for the demand; the same draws for the same seeds."""
+    problem = problem_of(mlp(), Cluster(12, degree=4), CORRECTED)
+    groups = {tuple(range(0, 12, 2)): 1e8, tuple(range(12)): 1e8}
+    demand = Demand(12, 1e6 * (1 - np.eye(12)), {}, groups)
+
+    def links(n_other: int) -> list[bytes]:
+        rng = np.random.default_rng(0)
+        others = tuple(later_draw(problem, RandomGraph(4), [0, 0, k]) for k in range(1, n_other + 1))
+        own = cycle_follower(fixed_network(problem, RandomGraph(4), rng))
+        networks = Networks(problem, own, None, others=others)
+        built = [networks.built(rng, demand)[0] for _ in range(60)]
+        for network in built:
+            assert set(groups) <= {tuple(sorted(cycle)) for cycle in network.topology.cycles}
+        assert networks.of_family(rng, demand)[0].topology.links is own(rng, demand).topology.links
+        return [network.topology.links.tobytes() for network in built]
+
+    assert len(set(links(0))) == 1
+    assert len(set(links(3))) == 4
+    assert links(3) == links(3)
 
 
 def test_networks_have_two_sides_where_pairs_send_more_than_rings():

@@ -18,6 +18,7 @@ from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
 from flexnet.simulate.arrays import NetworkArrays, network_arrays
+from flexnet.simulate.bundled import BundledLinks
 from flexnet.simulate.fair import AS_MEANT, FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.kernels.windows import LENGTHS, OLD, PACKETS, YOUNG, YOUTH, length_of, share_of
@@ -153,11 +154,13 @@ def star(n: int, bandwidth: float, latency: float) -> NetworkArrays:
     )
 
 
-def one_transfer(n: int, pairs: list[tuple[int, int]], size: int) -> TaskGraph:
-    """A zero-time task on every source, then its transfer, then a zero-time task on the target."""
+def one_transfer(n: int, pairs: list[tuple[int, int]], size: int, *, in_turn: bool = False) -> TaskGraph:
+    """A zero-time task on every source, then its transfer, then a zero-time task on the target; all at once or not."""
     kind, place, succ = [], [], []
     for src, dst in pairs:
         at = len(kind)
+        if in_turn and at > 0:
+            succ[-1] = [at]
         kind += [FORWARD, NOMINAL_COMM, FORWARD]
         place += [src, src * n + dst, dst]
         succ += [[at + 1], [at + 2], []]
@@ -213,6 +216,19 @@ def test_flows_that_end_within_a_window_share_their_link_too(windows):
     assert FairLinks(protocol=FLUID).seconds(graph.arrays(), star(n, bandwidth, 0.0)) == pytest.approx(least, rel=1e-5)
     most_at_once = 1 + np.log(n - 1)  # shares of a link for one, two, three... flows, until rates are solved
     assert coarse >= least - most_at_once * windows * alone
+
+
+@pytest.mark.parametrize("packets", [40, 3000])
+@pytest.mark.parametrize("protocol", [FLUID, PACKET])
+@pytest.mark.parametrize("model", [FairLinks, BundledLinks])
+def test_who_follows_another_over_a_link_within_a_window_has_all_of_it(model, protocol, packets):
+    """One server sends to two others by turns; nobody else sends."""
+    network, size = star(3, 1.25e9, 1e-6), packets * 8936
+    graph = one_transfer(3, [(0, 1), (0, 2), (0, 2), (0, 1)] * 3, size, in_turn=True)
+    exact = model(protocol=protocol).seconds(graph.arrays(), network)
+    assert exact >= 12 * size / 1.25e9
+    for window in (1e-4, 1e-2, 1e2):
+        assert model(window, 0.02, protocol).seconds(graph.arrays(), network) == pytest.approx(exact, rel=1e-9)
 
 
 def test_worked_example_of_an_idle_transfer():
