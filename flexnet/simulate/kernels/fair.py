@@ -123,7 +123,7 @@ def simulate_fair(tasks, network, routes, protocol, window, tolerance, limit, wo
     while work.stop[0] == 0:
         start_waiting(work.queues, heap, tasks.seconds, work.start, now)
         network_time = max(now, solved + span) if dirty else next_end
-        if heap.n[0] == 0 and not _any_flow(work.classes):  # rates that nobody has need not be solved
+        if heap.n[0] == 0 and _n_flow(work.classes) == 0:  # rates that nobody has need not be solved
             return finish if links.local[0] else max(finish, bound, links.latest[0])
         if heap.n[0] > 0 and heap.times[0] <= network_time * (1.0 + SAME_TIME):
             now = max(now, heap.times[0])
@@ -199,12 +199,12 @@ def _clear_work(tasks, network, work):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _any_flow(classes):  # type: ignore[no-untyped-def]
-    """Whether somebody sends."""
+def _n_flow(classes):  # type: ignore[no-untyped-def]
+    """How many flows there are."""
+    n_flow = 0
     for a in range(classes.n_active[0]):
-        if classes.n_flow[classes.active[a]] > 0:
-            return True
-    return False
+        n_flow += classes.n_flow[classes.active[a]]
+    return n_flow
 
 
 @inlined
