@@ -23,6 +23,7 @@ from flexnet.network.wiring.wire import wire
 from flexnet.plan.problem import Problem
 
 __all__ = [
+    "DRAWS",
     "MANY_SERVERS",
     "Networks",
     "Rebuild",
@@ -194,7 +195,8 @@ class Networks:
         """Networks for a demand: the family's, or at times those wired for its groups and pairs, or at random."""
         how = rng.random()
         if self.others:
-            return self._of((self.rebuild, *self.others)[int(how * (1 + len(self.others)))], rng, demand)
+            drawn = (self.rebuild, *self.others)[int(how * (1 + len(self.others)))]
+            return replace(self, rebuild=drawn).of_family(rng, demand)
         if self.degree is None or how < FAMILY:
             return self.of_family(rng, demand)
         if how < FAMILY + AT_RANDOM:
@@ -203,10 +205,7 @@ class Networks:
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
-        return self._of(self.rebuild, rng, demand)
-
-    def _of(self, rebuild: Rebuild, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        network = rebuild(rng, demand)
+        network = self.rebuild(rng, demand)
         if network.topology.n_switch or not self.problem.semantics.pack_cycles:
             return [network]
         return fitted(rng, network, demand)
