@@ -21,6 +21,9 @@ from flexnet.profiler.measure import Job, throttled
 
 __all__ = ["Before", "how_it_was_made", "read_before", "take_measured"]
 
+_Work = tuple[str, tuple[tuple[int, ...], ...]]
+_Found = tuple[Entry, Mapping[str, Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Before:
@@ -32,22 +35,25 @@ class Before:
     own : bool
         It is an unfinished file of this very profile, which goes on; what is taken from another says so.
     parts : Mapping
-        Shape names of what one GPU ran to times and memory, and what the file says beside them.
+        What one GPU ran, as `_work_of` names it, to times and memory, and what the file says beside them.
+    configs : Mapping
+        The same by shape name and degrees, of an unfinished file that goes on; of another one empty.
     provenance : Mapping
         How the file was made.
     """
 
     path: Path
     own: bool
-    parts: Mapping[str, tuple[Entry, Mapping[str, Any]]]
+    parts: Mapping[_Work, _Found]
+    configs: Mapping[tuple[str, tuple[int, ...]], _Found]
     provenance: Mapping[str, object]
 
 
 def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> Before:
     """Read what a measurement file has measured.
 
-    Parts are the same if their shapes are, whatever they were cut from: the file may be of other servers, another
-    batch or another model.  Of a model that was imported only the operators of ``job`` are known.
+    Parts are the same if their shapes and those of their weights are, whatever they were cut from: the file may be of
+    other servers, another batch or another model.  Of a model that was imported only operators of ``job`` are known.
 
     Raises
     ------
@@ -61,21 +67,24 @@ def read_before(path: Path, job: Job, device: Device, *, own: bool = False) -> B
     said = table.provenance.get("big_gpu")
     big_gpu = max(said, 0) if isinstance(said, int) else 0
     source: dict[str, Any] = {} if own else {"reused": path.stem}
-    parts = {}
+    parts: dict[_Work, _Found] = {}
+    configs: dict[tuple[str, tuple[int, ...]], _Found] = {}
     for name, entries in table.shapes.items():
         for entry in entries if name in operators else ():
             if prod(entry.degrees) > table.n_server:  # nobody can have measured it
                 continue
             check_config(table, operators[name], entry)
-            part = part_of(operators[name], entry.degrees, big_gpu)
-            parts[shape_name(part)] = entry, {**source, **details[name, entry.degrees]}
-    return Before(path, own, parts, table.provenance)
+            found = entry, {**source, **details[name, entry.degrees]}
+            parts[_work_of(part_of(operators[name], entry.degrees, big_gpu))] = found
+            if own and big_gpu == max(job.big_gpu, 0):
+                configs[name, entry.degrees] = found
+    return Before(path, own, parts, configs, table.provenance)
 
 
 def take_measured(before: Sequence[Before], job: Job, journal: Journal) -> dict[Path, int]:
     """Take into the journal what it lacks and was measured before, and return how many configs are from which file.
 
-    Of several files that have a part the first one's time is taken.
+    Of several files that have a part the first one's time is taken; a file that goes on keeps every time it has.
 
     Raises
     ------
@@ -87,10 +96,10 @@ def take_measured(before: Sequence[Before], job: Job, journal: Journal) -> dict[
         place = shape.name, degrees
         if place in journal.found:
             continue
-        part = shape_name(job.part(shape, degrees))
-        file = next((file for file in before if part in file.parts), None)
+        work = _work_of(job.part(shape, degrees))
+        file = next((file for file in before if place in file.configs or work in file.parts), None)
         if file is not None:
-            entry, detail = file.parts[part]
+            entry, detail = file.configs.get(place) or file.parts[work]
             journal.add(Measured(*place, entry.forward, entry.backward, entry.memory, 0.0, detail))
             taken[file.path] += 1
     return taken
@@ -114,6 +123,11 @@ def how_it_was_made(journal: Journal, before: Iterable[Before]) -> dict[str, obj
         "profile_s": round(seconds, 1),
         **({"reused": dict(counts)} if counts else {}),
     }
+
+
+def _work_of(part: Operator) -> _Work:
+    """What two parts must have in common to take as long: rows of a table that is cut show in its weights alone."""
+    return shape_name(part), tuple(weight.dims for weight in part.weights)
 
 
 def _check_same(path: Path, table: CostTable, device: Device) -> None:

@@ -65,6 +65,25 @@ def test_a_file_that_goes_on_keeps_what_it_said(tmp_path):
     assert second["shapes"] == first["shapes"]
 
 
+def test_rows_of_a_cut_table_are_not_those_of_a_whole_one(tmp_path):
+    """Parts whose data are alike take each its own time if their weights are not, as of a vocabulary in two halves."""
+    flags = ["--sequence-length", "8", "--hidden-size", "16", "--num-heads", "2", "--num-layers", "1"]
+    flags += ["--vocabulary-size", "64", "--batch-size", "8", "--nsimnode", "4"]
+    flags += ["--device", "cpu", "--time-cap", "0.001"]
+    path, other = tmp_path / "m.json", tmp_path / "other.json"
+    assert run(["profile", "gpt", *flags, "-o", str(path)]) == 0
+    document = orjson.loads(path.read_bytes())
+    tables = [record for record in document["shapes"] if record["name"].startswith("TokenEmbed_64x")]
+    for record in tables:
+        rank, *degrees = map(int, record["pc_str"].split("-"))
+        record["fw_time"] = 1.0 + (degrees[-1] if rank == 4 else 1)
+    assert len({record["fw_time"] for record in tables}) == 3  # whole, halves, quarters
+    path.write_bytes(orjson.dumps(document))
+    for output in (other, path):
+        assert run(["profile", "gpt", *flags, "--reuse", str(path), "-o", str(output)]) == 0
+        assert times(orjson.loads(output.read_bytes())).items() >= times({"shapes": tables}).items()
+
+
 def test_quick_configs_come_first_when_time_is_short(tmp_path, monkeypatch):
     from flexnet.profiler import measure
 
