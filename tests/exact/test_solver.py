@@ -113,7 +113,7 @@ def test_recorded_optima(shared_data: Path) -> None:
         check(case["inputs"], case["outputs"])
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", [0, *(pytest.param(i, marks=pytest.mark.compiled) for i in range(1, 8))])
 def test_recorded_optima_of_the_large_transformer(shared_data: Path, number: int) -> None:
     cases = recorded(shared_data, "golden")["exact"]
     large = [case for case in cases if case["inputs"]["graph"] == "transformer" and case["inputs"]["p"] > 8]
