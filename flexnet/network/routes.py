@@ -20,6 +20,7 @@ __all__ = [
     "coin_change_routes",
     "mean_hops",
     "routes_for",
+    "server_hops",
     "shortest_routes",
 ]
 
@@ -117,8 +118,20 @@ def mean_hops(topology: Topology) -> float:
     1.0
     """
     n = topology.n_server
+    return float(server_hops(topology).sum()) / max(n * (n - 1), 1)
+
+
+def server_hops(topology: Topology) -> npt.NDArray[np.int64]:
+    """Links from every server to all others along shortest paths, summed up: int64 (n_server,).
+
+    >>> from flexnet.network.topologies.full_mesh import full_mesh
+    >>> server_hops(full_mesh(5))
+    array([4, 4, 4, 4, 4])
+    """
+    n = topology.n_server
     ptr, _, link_to = adjacency(topology.links)
-    return float(hops_to(ptr, link_to, np.arange(n))[:, :n].sum()) / max(n * (n - 1), 1)
+    hops: npt.NDArray[np.int64] = hops_to(ptr, link_to, np.arange(n))[:, :n].sum(axis=1, dtype=np.int64)
+    return hops
 
 
 def circulant_coins(topology: Topology) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from flexnet.network.cycles import add_cycles, more_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
-from flexnet.network.routes import routes_for
+from flexnet.network.routes import routes_for, server_hops
 from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.topology import Topology, digest_of
 from flexnet.network.totient import group_sizes
@@ -32,7 +32,7 @@ __all__ = [
     "fitted",
     "fixed_network",
     "follows_groups",
-    "later_draw",
+    "later_draws",
     "other_draw",
     "rebuilder",
 ]
@@ -45,7 +45,9 @@ MANY_SERVERS = 128
 KNOWN_TOPOLOGIES = 256
 KNOWN_PAIRS = 2**24  # of servers, of all of them together: links and routes take tens of bytes a pair
 ROUTED_PAIRS = 2**22  # of servers of a network that is kept with all its routes
-DRAWS = 8  # of a random family, where servers are few, are tried
+DRAWS = 8  # of a random family, where servers are few, are tried: the first, and the nearest of
+MOST_LOOKED_AT = 256  # others
+LOOKED_AT_SERVERS = 8192  # or as many as have so many servers together
 FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
@@ -101,10 +103,31 @@ def other_draw(
     return Networks(problem, follow, None).of_family(rng, demand) if fitted else [follow(rng, demand)]
 
 
-def later_draw(problem: Problem, family: TopologyFamily, seed: Sequence[int]) -> Rebuild:
-    """Another network of a random family, with rings for every demand; it is drawn once it is asked for."""
-    drawn = cache(lambda: _drawn(problem, family, np.random.default_rng(seed)))
-    return lambda rng, demand: drawn()(rng, demand)
+def later_draws(problem: Problem, family: TopologyFamily, seed: int) -> tuple[Rebuild, ...]:
+    """Other networks of a random family, with rings for every demand; they are drawn once one is asked for.
+
+    Of many draws they are those whose farthest server is nearest to all others, then those with fewest hops on the
+    mean: what goes from all to all is there when that server has it.  One whose links go twice to some other server is
+    such a server.
+    """
+    ranked = cache(lambda: _nearest_draws(problem.cluster.n_server, family, seed))
+
+    def nearest(at: int) -> Rebuild:
+        drawn = cache(lambda: _drawn(problem, family, np.random.default_rng(ranked()[at])))
+        return lambda rng, demand: drawn()(rng, demand)
+
+    return tuple(map(nearest, range(DRAWS - 1)))
+
+
+def _nearest_draws(n_server: int, family: TopologyFamily, seed: int) -> list[tuple[int, int, int]]:
+    """Seeds of the draws that are tried, nearest servers first."""
+
+    def farness(drawn: tuple[int, int, int]) -> tuple[int, int]:
+        hops = server_hops(family.build(n_server, None, np.random.default_rng(drawn)))
+        return int(hops.max()), int(hops.sum())
+
+    n_draw = max(min(MOST_LOOKED_AT, LOOKED_AT_SERVERS // n_server), DRAWS)
+    return sorted(((seed, 0, k) for k in range(1, n_draw + 1)), key=farness)[: DRAWS - 1]
 
 
 def _drawn(problem: Problem, family: TopologyFamily, rng: np.random.Generator) -> Rebuild:

@@ -19,7 +19,6 @@ from flexnet.search.moves.heavy import one_holds_most
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
 from flexnet.search.networks import (
-    DRAWS,
     MANY_SERVERS,
     Networks,
     Rebuild,
@@ -27,7 +26,7 @@ from flexnet.search.networks import (
     cycle_follower,
     fixed_network,
     follows_groups,
-    later_draw,
+    later_draws,
     rebuilder,
 )
 from flexnet.search.plan import Plan
@@ -220,7 +219,7 @@ class _Layout:
         degree = self.family.interfaces(self.problem.cluster.n_server) if self.family.any_links else None
         others = tuple[Rebuild, ...]()
         if self.family.random and self.problem.cluster.n_server <= MANY_SERVERS:
-            others = tuple(later_draw(self.problem, self.family, [self.settings.seed, 0, k]) for k in range(1, DRAWS))
+            others = later_draws(self.problem, self.family, self.settings.seed)
         return Networks(self.problem, rebuild, degree, common_network(self.problem, degree), others)
 
     def _starts(self) -> tuple[Sequence[str], Sequence[str]]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import networkx as nx
 import numpy as np
 from random_models import mlp, problem_of
 
@@ -21,7 +22,7 @@ from flexnet.search.networks import (
     cycle_follower,
     fixed_network,
     follows_groups,
-    later_draw,
+    later_draws,
     other_draw,
     rebuilder,
 )
@@ -88,15 +89,16 @@ def test_networks_at_random_have_round_trips_for_the_groups_of_a_demand():
     assert len(set(built)) > 3
 
 
-def test_other_draws_of_a_random_family_are_built_too():
+def test_other_draws_of_a_random_family_are_built_too(monkeypatch):
     """Each with rings for the demand; the same draws for the same seeds."""
+    monkeypatch.setattr("flexnet.search.networks.MOST_LOOKED_AT", 16)
     problem = problem_of(mlp(), Cluster(12, degree=4), CORRECTED)
     groups = {tuple(range(0, 12, 2)): 1e8, tuple(range(12)): 1e8}
     demand = Demand(12, 1e6 * (1 - np.eye(12)), {}, groups)
 
     def links(n_other: int) -> list[bytes]:
         rng = np.random.default_rng(0)
-        others = tuple(later_draw(problem, RandomGraph(4), [0, 0, k]) for k in range(1, n_other + 1))
+        others = later_draws(problem, RandomGraph(4), 0)[:n_other]
         own = cycle_follower(fixed_network(problem, RandomGraph(4), rng))
         networks = Networks(problem, own, None, others=others)
         built = [networks.built(rng, demand)[0] for _ in range(60)]
@@ -108,6 +110,22 @@ def test_other_draws_of_a_random_family_are_built_too():
     assert len(set(links(0))) == 1
     assert len(set(links(3))) == 4
     assert links(3) == links(3)
+
+
+def test_of_other_draws_those_whose_servers_are_nearest_are_taken(monkeypatch):
+    monkeypatch.setattr("flexnet.search.networks.MOST_LOOKED_AT", 24)
+    problem, family = problem_of(mlp(), Cluster(12, degree=3), CORRECTED), RandomGraph(3)
+    demand, rng = Demand(12, 1e6 * (1 - np.eye(12)), {}, {}), np.random.default_rng(0)
+
+    def farness(topology: Topology) -> tuple[int, int]:
+        lengths = dict(nx.all_pairs_shortest_path_length(nx.Graph(topology.to_networkx())))
+        sums = [sum(to.values()) for to in lengths.values()]
+        return max(sums), sum(sums)
+
+    drawn = [family.build(12, None, np.random.default_rng([5, 0, k])) for k in range(1, 25)]
+    expected = sorted(map(farness, drawn))[:7]
+    assert [farness(draw(rng, demand).topology) for draw in later_draws(problem, family, 5)] == expected
+    assert expected[-1] < sorted(map(farness, drawn))[-1]
 
 
 def test_networks_have_two_sides_where_pairs_send_more_than_rings():
