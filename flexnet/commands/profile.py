@@ -1,6 +1,7 @@
 """``flexnet profile MODEL``: write a measurement file of measured or estimated times."""
 
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from flexnet.commands.console.progress import Display
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
 from flexnet.commands.requests.profile import PROFILE_FLAGS, ProfileRequest, profile_request
 from flexnet.commands.runs.versions import installed_version, today
+from flexnet.cost.shape_names import shape_name
 from flexnet.errors import FlexNetError
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     def observe(step: "Step") -> None:
         elapsed = time.monotonic() - start
         left = elapsed / step.share - elapsed
-        display.show_step(step.n_done, step.text, min(left, max(request.time - elapsed, 0.0)))
+        display.show_step(step.n_done, step.text, min(max(left, 0.0), max(request.time - elapsed, 0.0)))
 
     def tell(sentence: str) -> None:
         display.clear()
@@ -156,11 +158,12 @@ def _provenance(request: ProfileRequest, command_line: list[str]) -> dict[str, o
 
 def _identity(request: ProfileRequest) -> dict[str, object]:
     """What the measurements of a profile hang on, beside the device."""
-    cuts = request.cuts
+    cuts, names = request.cuts, [shape_name(op) for op in request.graph.operators]
     return {
         "flexnet": installed_version("flexnet"),
         "model": request.graph.name,
         "model_flags": dict(request.model_flags),
+        "digest_of_shapes": sha256(repr(names).encode()).hexdigest()[:16],  # models of one name may be of several files
         "batch_size": request.graph.batch_size,
         "servers": cuts.n_server,
         "big_gpu": cuts.big_gpu,

@@ -12,12 +12,15 @@ from flexnet.errors import FlexNetError
 from flexnet.files import read_object, write_atomically
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.model.operators import OPERATORS
+from flexnet.model.precision import find_precision
 from flexnet.model.repeats import find_repeats
 
 __all__ = ["FORMAT", "VERSION", "Description", "read_graph", "write_graph"]
 
 FORMAT = "flexnet model"
 VERSION = 1
+
+_MOST = 10**15  # of an attribute: what is computed of several still is a number of 64 bits, or of floating point
 
 _Document = Mapping[str, Any]
 
@@ -90,10 +93,15 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
     operators: list[Operator] = []
     try:
         known = int(document["batch_size"])
+        if known < 1:
+            raise FlexNetError(f"the batch is {known}; it must be 1 or more")
         wanted = known if batch_size is None else batch_size
         for entry in document["operators"]:
             operators.append(_read_operator(entry, operators, known, wanted))
-        name, dtype, idle = str(document["name"]), document.get("dtype"), int(document.get("idle_parameters", 0))
+        dtype = document.get("dtype")
+        if dtype is not None:
+            find_precision(str(dtype))
+        name, idle = str(document["name"]), int(document.get("idle_parameters", 0))
         description = Description(document.get("source", {}), document["flops"].get("products", {}))
     except FlexNetError as error:
         raise FlexNetError(f"{path}: {error}") from None
@@ -102,8 +110,8 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
             f"{path} is no whole model: operator {len(operators)}, or what is before the operators, lacks or mistakes "
             f"{error}; docs/model-format.md tells what must be there"
         ) from None
-    if not operators or known < 1:
-        raise FlexNetError(f"{path} has no operators, or a batch of {known}; a model has at least one of both")
+    if not operators:
+        raise FlexNetError(f"{path} has no operators; a model has at least one")
     graph = ModelGraph(name, wanted, tuple(operators), dtype, find_repeats(operators), idle)
     if graph.n_parameter != document.get("parameters"):
         raise FlexNetError(
@@ -156,6 +164,9 @@ def _read_operator(entry: _Document, before: list[Operator], known: int, wanted:
     inputs = tuple(_read_source(one, before, known, wanted, name) for one in entry["inputs"])
     weights = tuple(Tensor(tuple(int(n) for n in reversed(shape))) for shape in entry.get("weights", ()))
     attrs = MappingProxyType({str(key): int(value) for key, value in entry.get("attributes", {}).items()})
+    for key, value in attrs.items():
+        if abs(value) > _MOST:
+            raise FlexNetError(f"operator {name} has {key} {value:.1e}; it must be between -1e15 and 1e15")
     tied = {int(i): (int(owner), int(j)) for i, (owner, j) in entry.get("tied", {}).items()}
     for owner, j in tied.values():
         if not (0 <= owner < index and j < len(before[owner].weights)):

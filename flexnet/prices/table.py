@@ -20,6 +20,7 @@ PARTS = {
 }
 """Components by their names in price files, and in words."""
 
+_MOST_DOLLARS = 1e9  # of a part: what thousands of servers cost is still a number that can be told exactly
 _STANDARD = Path(__file__).parent / "prices.json"
 
 
@@ -132,4 +133,6 @@ def _of_speed(speed: str, parts: Any, name: str, key: str) -> tuple[float, dict[
 def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise FlexNetError(f"{what} is {value!r}; it must be a number, 0 or more")
+    if value > _MOST_DOLLARS:
+        raise FlexNetError(f"{what} is {value!r}; it must be at most {_MOST_DOLLARS:.0e}")
     return float(value)

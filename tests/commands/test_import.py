@@ -106,6 +106,9 @@ def test_wrong_input_is_one_sentence(tmp_path, words, sentence):
         ({"version": 2}, "version 2"),
         ({"parameters": 7}, "says it has 7 parameters"),
         ({"operators": []}, "no operators"),
+        ({"batch_size": 0}, "net.json: the batch is 0; it must be 1 or more"),
+        ({"dtype": 2}, "net.json: dtype is '2'; it must be fp32, "),
+        ({"dtype": "float64"}, "net.json: dtype is 'float64'; it must be fp32, "),
         ({"operators": [{"name": "x"}]}, "lacks or mistakes 'kind'"),
     ],
 )
@@ -120,3 +123,30 @@ def test_a_wrong_file_is_one_sentence(tmp_path, change, sentence):
     path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | change))
     with pytest.raises(FlexNetError, match=sentence):
         read_graph(path)
+
+
+def test_an_attribute_that_no_number_holds_is_one_sentence(tmp_path):
+    from flexnet import FlexNetError, GraphBuilder, read_graph, write_graph
+
+    b = GraphBuilder("convolution", batch_size=8)
+    b.conv2d(b.input(3, 8, 8), 4, (3, 3), padding=(1, 1))
+    path = tmp_path / "net.json"
+    write_graph(path, b.build())
+    document = orjson.loads(path.read_bytes())
+    document["operators"][0]["attributes"]["kernel_h"] = 1e308
+    path.write_bytes(orjson.dumps(document))
+    with pytest.raises(FlexNetError, match=r"Conv2D_100 has kernel_h 1\.0e\+308; it must be between -1e15 and 1e15"):
+        read_graph(path)
+
+
+def test_a_model_in_fp8_is_not_measured(tmp_path, capsys):
+    from flexnet import GraphBuilder, write_graph
+    from flexnet.__main__ import main
+
+    b = GraphBuilder("mlp", batch_size=8)
+    b.dense(b.input(16), 4)
+    path = tmp_path / "net.json"
+    write_graph(path, b.build())
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"dtype": "fp8"}))
+    assert main(["profile", str(path), "--device", "cpu", "-o", str(tmp_path / "costs.json")]) == 2
+    assert "net.json, a model in fp8, needs --device analytic; " in capsys.readouterr().err

@@ -13,6 +13,8 @@ from flexnet.cost.configs import measured_degrees
 from flexnet.cost.coverage import check_covers
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.shapes import Cuts, plan_shapes
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph_file import write_graph
 from flexnet.model.zoo import MODELS
 from flexnet.published.index import published_measurements
 from flexnet.taskgraph_file.read import read_taskgraph
@@ -158,6 +160,29 @@ def test_an_interrupted_profile_goes_on(torch, tmp_path, capsys, monkeypatch):
     assert "resumed after 4 of them" in capsys.readouterr().out
     assert main([*command, "--resume"]) == 0  # nothing to resume: from the start
     assert list(tmp_path.iterdir()) == [mfile]
+
+
+def test_a_profile_of_another_model_of_that_name_does_not_go_on(torch, tmp_path, capsys, monkeypatch):
+    from flexnet.profiler import measure
+
+    def write(width: int) -> None:
+        b = GraphBuilder("mlp", batch_size=8)
+        b.dense(b.dense(b.input(16), width), 4)
+        write_graph(tmp_path / "net.json", b.build())
+
+    def stops(*_arguments):
+        raise KeyboardInterrupt
+
+    command = ["profile", str(tmp_path / "net.json"), "--nsimnode", "2", *QUICK, "-o", str(tmp_path / "m.json")]
+    write(8)
+    with monkeypatch.context() as patch:
+        patch.setattr(measure, "_measure", stops)
+        assert main(command) == 130
+    write(32)
+    assert main([*command, "--resume"]) == 2
+    assert "m.json.partial cannot be continued: its digest of shapes is " in capsys.readouterr().err
+    write(8)
+    assert main([*command, "--resume"]) == 0
 
 
 def test_nothing_is_lost_if_the_file_cannot_be_written(torch, tmp_path, capsys, monkeypatch):

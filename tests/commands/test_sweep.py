@@ -10,6 +10,8 @@ from command_lines import ROOT, environment
 
 from flexnet.__main__ import main
 from flexnet.commands.requests.sweep import sweep_request
+from flexnet.model.builder import GraphBuilder
+from flexnet.model.graph_file import write_graph
 from flexnet.sweep.store import read_rows
 
 PRICES = """
@@ -166,6 +168,16 @@ def test_a_network_that_has_other_interfaces_is_remarked_on(run, written, tmp_pa
         (("sweep", "sweep.toml"), SEARCHES.replace("alexnet", "alexnett"), "did you mean alexnet?"),
         (("sweep", "sweep.toml"), SEARCHES.replace("= 16", "= 16.5"), "model.alexnet.batch_per_server"),
         (("sweep", "sweep.toml"), SEARCHES + 'mfile = "gone.json"\n', "gone.json: No such file"),
+        (
+            ("sweep", "sweep.toml"),
+            SEARCHES + 'flags = { "--arch-mlp-bot" = "4-2" }\n',
+            "flags of [model.alexnet] has --arch-mlp-bot, which is no flag of that model",
+        ),
+        (
+            ("sweep", "sweep.toml"),
+            SEARCHES.replace("alexnet", "dlrm") + 'flags = { "--arch-mlp-bot" = "4-2", "--mfile" = "m.json" }\n',
+            "flags of [model.dlrm] has --mfile, which is no flag of that model; it has --arch-embedding-size, ",
+        ),
         (("sweep", "sweep.toml", "--scheduler", "here"), PRICES, "it must be an address like tcp://127.0.0.1:8786"),
         (("sweep", "sweep.toml", "--scheduler", "tcp://a:1", "--jobs", "2"), PRICES, "exclude each other"),
         (("plot",), "", "no results given; use flexnet plot DIR"),
@@ -199,6 +211,40 @@ def test_a_missing_library_is_named_with_its_extra(run, written, monkeypatch, wo
     status, _, err = run(*words)
     assert status == 2
     assert library in err and f"pip install 'flexnet[{extra}]'" in err
+
+
+MODEL_FILE = """
+models = ["net.json"]
+topologies = ["fc"]
+servers = [2]
+budgets = [1]
+priced = false
+"""
+
+
+def write_mlp(path, width: int) -> None:
+    b = GraphBuilder("mlp", batch_size=8)
+    b.dense(b.dense(b.input(16), width), 4)
+    write_graph(path, b.build())
+
+
+def test_a_model_file_that_has_changed_is_another_point_and_another_search(run, written, tmp_path) -> None:
+    """It lies beside the sweep, wherever the command is given."""
+    (tmp_path / "sweeps").mkdir()
+    model = tmp_path / "sweeps" / "net.json"
+    file = written(MODEL_FILE, "sweeps/sweep.toml")
+    write_mlp(model, 64)
+    assert run("sweep", file, "--jobs", "1")[0] == 0
+    assert run("sweep", file, "--list", "points")[1].splitlines()[0] == "sweep: 1 point, 1 of them done before"
+    words = ["search", str(model), "--nsimnode", "2", "--topology", "fc", "--search-budget", "2", "--no-report"]
+    assert run(*words, "-o", "found")[0] == 0
+    write_mlp(model, 32)
+    assert run("sweep", file, "--list", "points")[1].splitlines()[0] == "sweep: 1 point, 0 of them done before"
+    status, _, err = run("search", "--resume", "found", "--search-budget", "4")
+    assert (status, err) == (
+        2,
+        f"flexnet: error: MODEL {model} is not the file that found/run.json records; a resumed run needs the same\n",
+    )
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "paper").glob("*.toml")), ids=lambda path: path.stem)

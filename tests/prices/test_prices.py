@@ -106,6 +106,7 @@ def small(**changes: object) -> dict[str, object]:
         (small(prices_by_gbps={"100": 7}), "an object of components for 100 Gbps"),
         (small(prices_by_gbps={"100": {"nic": 1}}), "has no transceiver for 100 Gbps"),
         (small(prices_by_gbps={"100": dict.fromkeys(PARTS, "1")}), "is '1'; it must be a number, 0 or more"),
+        (small(prices_by_gbps={"100": dict.fromkeys(PARTS, 1e308)}), r"is 1e\+308; it must be at most 1e\+09"),
         (small(fiber_m=-1), "fiber_m of .* is -1; it must be a number"),
         (small(watts_by_gbps={"200": dict.fromkeys(PARTS, 1)}), "tells watts, but not of 100 Gbps"),
     ],

@@ -36,7 +36,7 @@ IMPORT_FLAGS = [
         metavar="N",
         help="samples, where an ONNX file leaves them open",
     ),
-    Flag(["name", "--name"], metavar="WORD", help="what the model is called (default: its class or file)"),
+    Flag(["name", "--name"], metavar="WORD", help="what the model is called (default: its class, function or file)"),
     Flag(
         ["output", "--output", "-o"],
         type=FilePath(),

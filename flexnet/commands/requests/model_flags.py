@@ -67,8 +67,8 @@ def built_model(model: str, model_given: Given, batch_size: int) -> ModelGraph:
         elements = sum(tensor.volume for tensor in (*(source.tensor for source in op.inputs), *op.outputs, *op.weights))
         if elements > _MAX_ELEMENTS:
             raise FlexNetError(
-                f"operator {op.name} of model {model} has {elements:.1e} elements; it must have fewer than 1e15: "
-                "check --batch-size and the flags of the model"
+                f"operator {op.name} of model {model} has {min(elements, 10**300):.1e} elements; it must have "
+                "fewer than 1e15: check --batch-size and the flags of the model"
             )
     return graph
 

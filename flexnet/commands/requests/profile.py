@@ -153,13 +153,12 @@ def profile_request(asked: Asked) -> ProfileRequest:
     from flexnet.cost.shapes import Cuts
 
     values, device = asked.values, asked.values["device"]
-    if values["dtype"] == "fp8" and device != "analytic":
-        raise FlexNetError(
-            "--dtype fp8 needs --device analytic; PyTorch's operators have no passes in 8 bits to measure"
-        )
     other = ("--time-cap", "--time", "--resume", "--reuse") if device == "analytic" else ("--gpu",)
     useless = [f"{flag} has no effect with --device {device}" for flag in other if flag in asked.given]
     graph = built_model(asked.model, asked.model_given, values["batch_size"])
+    if (values["dtype"] or graph.dtype) == "fp8" and device != "analytic":
+        whose = "--dtype fp8" if values["dtype"] else f"{asked.model}, a model in fp8,"
+        raise FlexNetError(f"{whose} needs --device analytic; PyTorch's operators have no passes in 8 bits to measure")
     return ProfileRequest(
         graph=graph,
         model_flags=dict(asked.model_given),

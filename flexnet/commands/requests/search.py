@@ -56,9 +56,9 @@ class SearchRequest:
         A name in `flexnet.plan.optimizers.OPTIMIZERS`.
     memory_open : bool
         Whether the memory of a GPU is limited to what the measurement file says it has.
-    mfile, start, known, drawing, export, taskgraph, output : Path or None
-        Measurement file, starting strategy, one to begin with beside others, file of the topology, files to write, and
-        the directory for all outputs.
+    mfile, start, known, drawing, model_file, export, taskgraph, output : Path or None
+        Measurement file, starting strategy, one to begin with beside others, files of the topology and of the model,
+        files to write, and the directory for all outputs.
     overwrite : bool
         Replace the run that the directory holds.
     report : bool
@@ -85,6 +85,7 @@ class SearchRequest:
     start: Path | None
     known: Path | None
     drawing: Path | None
+    model_file: Path | None
     export: Path | None
     taskgraph: Path | None
     output: Path | None
@@ -97,7 +98,13 @@ class SearchRequest:
     @property
     def inputs(self) -> dict[str, Path]:
         """Files that are read, by flag."""
-        files = {"--mfile": self.mfile, "--import": self.start, "--warm-start": self.known, "--topology": self.drawing}
+        files = {
+            "MODEL": self.model_file,
+            "--mfile": self.mfile,
+            "--import": self.start,
+            "--warm-start": self.known,
+            "--topology": self.drawing,
+        }
         return {flag: path for flag, path in files.items() if path is not None}
 
 
@@ -159,6 +166,7 @@ def search_request(asked: Asked) -> SearchRequest:
         start=values["start_file"],
         known=values["known_file"],
         drawing=drawing,
+        model_file=Path(asked.model) if is_model_file(asked.model) else None,
         export=values["export"],
         taskgraph=values["taskgraph"],
         output=values["output"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag
+from flexnet.commands.requests.model_flags import is_model_file, model_flags
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.commands.requests.types import FilePath, Name, Whole
 from flexnet.errors import FlexNetError
@@ -125,6 +126,18 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     common |= {} if table.gpu_memory is None else {"gpu_memory": table.gpu_memory}
     parameters = {name: common.pop(name, None) for name in ("servers_per_leaf", "oversubscription", "ports")}
     files = {}
+    if is_model_file(one["model"]):
+        files["model"] = str((beside / one["model"]).absolute())
+    own = (
+        {name for flag in model_flags(files.get("model", one["model"])) for name in flag.opts}
+        if one["model"]
+        else set()
+    )
+    if strange := [flag for flag in table.flags if flag not in own]:
+        raise FlexNetError(
+            f"flags of [model.{one['model']}] has {strange[0]}, which is no flag of that model"
+            + (f"; it has {', '.join(sorted(own))}" if own else ", which has none")
+        )
     if table.mfile is not None:
         files["mfile"] = str((beside / table.mfile).absolute())
     if asked.prices is not None:
@@ -199,4 +212,4 @@ def search_of(point: dict[str, Any]) -> tuple[Contender, SearchRequest | None] |
     if "mfile" in point["files"]:
         flags["--mfile"] = point["files"]["mfile"]
     words = [word for flag, value in {**flags, **point["flags"]}.items() for word in (flag, str(value))]
-    return contender, contender.request([point["model"], *words], point["seed"])
+    return contender, contender.request([point["files"].get("model", point["model"]), *words], point["seed"])
