@@ -17,8 +17,6 @@ table = roofline_table(graph, "h200", n_server=8)
 settings = Settings("fattree", budget=100, strided=True, propagation=True)
 print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 
-accepted = 0
-
 
 def observe(progress, state, info):
     """Count: this is called after every proposal."""

@@ -11,10 +11,12 @@ from flexnet.commands.console.progress import Display
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
 from flexnet.commands.requests.profile import PROFILE_FLAGS, ProfileRequest, profile_request
 from flexnet.commands.runs.versions import installed_version, today
-from flexnet.cost.shape_names import shape_name
 from flexnet.errors import FlexNetError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flexnet.cost.shapes import Shape
     from flexnet.profiler.measure import Step
 
 __all__ = ["profile"]
@@ -78,7 +80,7 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
     own = request.output.resolve()
     before = [read_before(path, job, device, own=path.resolve() == own) for path in request.reuse]
     before.sort(key=lambda file: not file.own)
-    journal = Journal(journal_path(request.output), {**_identity(request), **device.identity()})
+    journal = Journal(journal_path(request.output), {**_identity(request, shapes), **device.identity()})
     journal.open(resume=request.resume)
     n_config = len(job.configs)
     say(f"measuring {n_config} configs of {len(shapes)} shapes on {device.name}")
@@ -156,9 +158,9 @@ def _provenance(request: ProfileRequest, command_line: list[str]) -> dict[str, o
     }
 
 
-def _identity(request: ProfileRequest) -> dict[str, object]:
+def _identity(request: ProfileRequest, shapes: "Sequence[Shape]") -> dict[str, object]:
     """What the measurements of a profile hang on, beside the device."""
-    cuts, names = request.cuts, [shape_name(op) for op in request.graph.operators]
+    cuts, names = request.cuts, [shape.name for shape in shapes]
     return {
         "flexnet": installed_version("flexnet"),
         "model": request.graph.name,

@@ -1,7 +1,7 @@
 """What ``flexnet sweep`` is asked to do: its flags, and the points its file becomes, once."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,16 +128,8 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     files = {}
     if is_model_file(one["model"]):
         files["model"] = str((beside / one["model"]).absolute())
-    own = (
-        {name for flag in model_flags(files.get("model", one["model"])) for name in flag.opts}
-        if one["model"]
-        else set()
-    )
-    if strange := [flag for flag in table.flags if flag not in own]:
-        raise FlexNetError(
-            f"flags of [model.{one['model']}] has {strange[0]}, which is no flag of that model"
-            + (f"; it has {', '.join(sorted(own))}" if own else ", which has none")
-        )
+    if table.flags:
+        _check_flags(one["model"], table.flags)
     if table.mfile is not None:
         files["mfile"] = str((beside / table.mfile).absolute())
     if asked.prices is not None:
@@ -156,6 +148,15 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
         "files": files,
         "sha256": {name: _hash(path) for name, path in files.items()},
     }
+
+
+def _check_flags(model: str, flags: Iterable[str]) -> None:
+    own = {name for flag in model_flags(model) for name in flag.opts}
+    if strange := [flag for flag in flags if flag not in own]:
+        raise FlexNetError(
+            f"flags of [model.{model}] has {strange[0]}, which is no flag of that model"
+            + (f"; it has {', '.join(sorted(own))}" if own else ", which has none")
+        )
 
 
 def _hash(path: str) -> str:
