@@ -29,6 +29,8 @@ HEAD = """# The public API
 All that programs import from `flexnet`, in the order in which data flows. Made from the docstrings by
 `python docs/make_api.py`; a test compares.
 
+Examples begin with `from flexnet import ...`, of the names they use, and `import numpy as np`.
+
 Times are seconds, sizes bytes, bandwidths bytes per second unless a name says else. What is called a registry is a
 mapping from names to parts: `TOPOLOGIES["mine"] = Mine` adds one, and the
 command line then knows it too (moves have no flag: `Settings.moves` gives them their shares).

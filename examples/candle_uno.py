@@ -19,5 +19,5 @@ print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 for degree in (2, 4, 6):
     cluster = Cluster(8, link_bandwidth=gbps_to_bytes_per_s(25), latency=us_to_s(1), degree=degree)
     problem = make_problem(graph, table, cluster, CORRECTED)
-    found = find_plan(problem, Settings("topoopt", budget=1500, strided=True, propagation=True))
+    found = find_plan(problem, Settings("topoopt", budget=800, strided=True, propagation=True))
     print(f"degree {degree}: {found.seconds * 1e3:6.1f} ms on {found.topology.n_link} links")

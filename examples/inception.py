@@ -14,7 +14,7 @@ from flexnet import (
 
 graph = MODELS["inception"].build({}, batch_size=256)
 table = roofline_table(graph, "h200", n_server=8)
-settings = Settings("fattree", budget=100, strided=True, propagation=True)
+settings = Settings("fattree", budget=60, strided=True, propagation=True)
 print(f"{len(graph.operators)} operators; times are estimated: {table.source}")
 
 

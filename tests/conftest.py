@@ -13,8 +13,9 @@ SHARED_DATA = Path(os.environ.get("FLEXNET_DATA", Path(__file__).resolve().paren
 settings.register_profile("flexnet", deadline=None)
 settings.load_profile("flexnet")
 
-# Rooms whose own code is no kernel's: their tests run once, compiled.
-WITHOUT_KERNELS = {"compare", "importing", "model", "plot", "prices", "profiler", "report", "sweep"}
+# Rooms whose own code is no kernel's: their tests, and those in folders of theirs, run once, compiled.
+WITHOUT_KERNELS = {"commands", "compare", "importing", "model", "plot", "prices", "profiler", "report", "sweep"}
+TESTS = Path(__file__).parent
 
 
 # Files with tests of a minute and more: begun first, so that no process is left with one in the end.
@@ -24,7 +25,7 @@ LONG = ("test_readme", "test_examples", "test_validate", "test_twins")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what tells nothing more where kernels run as plain Python; begin with what takes long."""
     for item in items:
-        if item.path.parent.name in WITHOUT_KERNELS:
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in WITHOUT_KERNELS:
             item.add_marker("compiled")
     items.sort(key=lambda item: item.path.stem not in LONG)
 

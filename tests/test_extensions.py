@@ -260,13 +260,6 @@ def test_parameters_go_with_a_name() -> None:
         build_topology(Line(), 4, width=3)
 
 
-def test_spread_families_are_replayed_only(capsys: pytest.CaptureFixture[str]) -> None:
-    graph = MODELS["toy"].build({}, batch_size=64)
-    problem = make_problem(graph, roofline_table(graph, "a100", n_server=4), Cluster(4), CORRECTED)
-    with pytest.raises(Exception, match="topology leafspine spreads flows over equal paths, and a search prices one"):
-        find_plan(problem, Settings("leafspine"))
-
-
 @pytest.mark.parametrize("registry", [TOPOLOGIES, LINK_MODELS, MOVES, STARTS, OUTPUTS], ids=lambda item: item.what)
 def test_registries_name_what_they_have(registry: Registry[Any]) -> None:
     assert len(registry) == len(list(registry)) >= 3

@@ -93,7 +93,7 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
         measured = list["Measured"]()
         for search in draws:
             try:
-                found = None if stop() else measured_of(search, one, stop)
+                found = None if stop() else measured_of(search, stop)
             except GivenUp:
                 found = None
             if found is None or stop():
@@ -111,7 +111,8 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
 
 
 def _standing_of(one: Contender, measured: "list[Measured]", request: CompareRequest) -> "Standing":
-    from flexnet.compare.contest import TOLD_RATIO, Standing
+    from flexnet.compare.contest import Standing
+    from flexnet.simulate.short_cuts import TOLD_RATIO
 
     name, n_draw = one.fabric.name, request.draws_of(one)
     remarks = [one.remark] if one.remark else []
@@ -125,6 +126,8 @@ def _standing_of(one: Contender, measured: "list[Measured]", request: CompareReq
         remarks.append(
             f"{longer:.2f} times as long with all rounds of small all-reduces, which FlexNetPacket cuts short"
         )
+    if (paths := measured[median].found.paths_text) is not None:
+        remarks.append(paths)
     arguments = one.words(request.words, request.seed + median)
     return Standing(name, one.interfaces, tuple(measured), one.dollars, one.watts, "; ".join(remarks), arguments)
 

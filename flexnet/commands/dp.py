@@ -72,7 +72,7 @@ dp = Command(
     ],
     callback=_dp,
     help="Finds the configuration of every operator with the least cost under PaSE's model, exactly.\n\n"
-    f"GRAPH is {one_of(tuple(GRAPHS))}.",
+    f"GRAPH is {one_of((*GRAPHS, 'a file that flexnet import made'))}.",
 )
 
 

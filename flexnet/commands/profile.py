@@ -8,6 +8,7 @@ import click
 
 from flexnet.commands.console.printing import say, warn
 from flexnet.commands.console.progress import Display
+from flexnet.commands.console.signals import raising
 from flexnet.commands.requests.model_command import ModelCommand, model_argument
 from flexnet.commands.requests.profile import PROFILE_FLAGS, ProfileRequest, profile_request
 from flexnet.commands.runs.versions import installed_version, today
@@ -101,14 +102,16 @@ def _measure(request: ProfileRequest, command_line: list[str]) -> int:
         display.clear()
         warn(sentence)
 
-    try:
-        n_left = measure_all(job, device, journal, observe=observe, warn=tell, seconds=request.time)
-    except KeyboardInterrupt:
-        display.clear()
-        say(f"interrupted: {len(journal.found)} of {n_config} configs are kept in {journal.path}; go on with --resume")
-        return 130
-    finally:
-        display.clear()
+    with raising() as stopped:
+        try:
+            n_left = measure_all(job, device, journal, observe=observe, warn=tell, seconds=request.time)
+        except KeyboardInterrupt:
+            display.clear()
+            kept = f"{len(journal.found)} of {n_config} configs are kept in {journal.path}"
+            say(f"interrupted: {kept}; go on with --resume")
+            return stopped.status if stopped() else 130
+        finally:
+            display.clear()
     table, details = table_from(job, request.graph, journal, device)
     provenance = {
         **_provenance(request, command_line),

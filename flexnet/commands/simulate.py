@@ -36,15 +36,13 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     from flexnet.commands.runs.taskgraphs import read_tasks
     from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
-    from flexnet.taskgraph_file.cycles import put_together
 
-    file, graph = read_tasks(Path(request.file), network=request.topology is None)
-    if request.topology is not None:  # which has rings of its own
-        graph = put_together(graph)
+    named = isinstance(request.topology, str)  # a drawing may be that of the file
+    file, graph = read_tasks(Path(request.file), network=not named)
     compute = graph.seconds[graph.kind <= BACKWARD]
     if len(compute) and not compute.any():
         warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")
-    fabric = _fabric(request, file, graph)
+    graph, fabric = _on_network(request, file, graph)
     seeds = [request.seed + i for i in range(request.draws if fabric.several else 1)]
     found = sorted(
         replays(graph, fabric, seeds, links=_links(request), protocol=request.protocol), key=lambda one: one.seconds
@@ -105,29 +103,33 @@ def _links(request: SimulateRequest) -> "LinkModel | None":
     return LINK_MODELS[request.links](**given.get(request.links, {}))
 
 
-def _fabric(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph") -> "Fabric":
-    """The network that was asked for."""
+def _on_network(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGraph") -> "tuple[TaskGraph, Fabric]":
+    """The tasks on the network that was asked for, with all-reduces over the rings there."""
     import numpy as np
 
-    from flexnet.commands.runs.taskgraphs import fabric_of, link_speed
+    from flexnet.commands.runs.taskgraphs import fabric_of, link_speed, on_drawing
     from flexnet.network.cycles import add_cycles
     from flexnet.network.demand import demand_of
     from flexnet.network.network import connect
     from flexnet.network.routes import routes_for
     from flexnet.plan.semantics import CORRECTED
     from flexnet.simulate.fabric import Fabric, unrouted
+    from flexnet.taskgraph_file.cycles import put_together
 
     if request.topology is None:
-        return fabric_of(file, request.bandwidth, request.latency)
-    bandwidth, latency = link_speed(file, request.bandwidth, request.latency)
+        return graph, fabric_of(file, request.bandwidth, request.latency)
     rng = np.random.default_rng(request.seed)
-    topology = _topology(request, graph, rng)
+    whole = put_together(graph)
+    topology = _topology(request, whole, rng)
+    if isinstance(request.topology, Path) and (drawn := on_drawing(file, topology)) is not None:
+        return graph, drawn
+    bandwidth, latency = link_speed(file, request.bandwidth, request.latency)
     if topology.n_switch:
-        return unrouted(topology, bandwidth, latency)
+        return whole, unrouted(topology, bandwidth, latency)
     network = connect(topology, bandwidth, latency, routes_for(topology, CORRECTED, rng))
     if not topology.rings:
-        network = add_cycles(network, demand_of(graph.arrays(), graph.n_server).groups, rng)
-    return Fabric.of(network)
+        network = add_cycles(network, demand_of(whole.arrays(), whole.n_server).groups, rng)
+    return whole, Fabric.of(network)
 
 
 def _topology(request: SimulateRequest, graph: "TaskGraph", rng: "np.random.Generator") -> "Topology":

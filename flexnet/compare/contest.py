@@ -6,9 +6,10 @@ from typing import Any
 
 from flexnet.compare.measure import Measured
 from flexnet.prices.fabrics import Interfaces
+from flexnet.simulate.short_cuts import TOLD_RATIO
 from flexnet.units import ms_text, s_to_ms
 
-__all__ = ["COLUMNS", "TOLD_RATIO", "Contest", "Standing"]
+__all__ = ["COLUMNS", "Contest", "Standing"]
 
 COLUMNS = {
     "network": "network",
@@ -25,7 +26,6 @@ COLUMNS = {
 }
 """Columns of the table and their headings; ``watts`` only where they are known."""
 
-TOLD_RATIO = 1.005  # of times; what is nearer is as fast
 
 _LEFT = ("network", "interfaces")
 

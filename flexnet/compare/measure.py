@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.interrupts import GivenUp
-from flexnet.network.family import TopologyFamily
 from flexnet.network.kernels.hops import hops_to
 from flexnet.network.network import Network
 from flexnet.network.topology import Topology, adjacency
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Configs
-from flexnet.plan.task_graph import TaskGraph
 from flexnet.search.driver import Progress
 from flexnet.search.found import Found
 from flexnet.search.jobs import run
@@ -22,17 +20,12 @@ from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.state import Info, State
 from flexnet.search.written import as_written
-from flexnet.simulate.fabric import Fabric, unrouted
 from flexnet.simulate.protocol import PACKET
-from flexnet.simulate.replay import replay, replays
-from flexnet.simulate.replay_report import Replay
+from flexnet.simulate.replay import replay
 from flexnet.simulate.short_cuts import all_rounds, any_in_one_round
 from flexnet.units import s_to_ms
 
 __all__ = ["Measured", "measure"]
-
-PATH_DRAWS = 5
-"""Draws of paths where switches spread flows; the median counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +36,7 @@ class Measured:
     ----------
     found : Found
     seconds : float
-        Iteration time of the plan there; of the draw with the median time, where paths are drawn.
+        Iteration time of the plan there.
     compute : float
         Computing time of the server that computes longest, seconds.
     bandwidth_tax : float
@@ -111,7 +104,6 @@ def measure(
     start: Configs | None = None,
     known: Sequence[Configs] = (),
     *,
-    spread_over: TopologyFamily | None = None,
     observe: Callable[[Progress, State, Info], None] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Measured:
@@ -123,9 +115,6 @@ def measure(
     settings : Settings
     start, known : Configs, optional, and sequence of Configs
         As in `flexnet.search.prepare.prepare`.
-    spread_over : TopologyFamily, optional
-        A family whose switches spread flows over equal paths, which no search prices: the plan is searched on the
-        topology of the settings, an ideal switch, and runs there, as TopoOpt's fat-trees do.
     observe : callable, optional
         Called after every proposal.
     stop : callable
@@ -142,29 +131,12 @@ def measure(
     found = ready.found(run(ready, ready.state, observe=observe, stop=stop))
     if found.interrupted:
         raise GivenUp
-    if spread_over is None:
-        network = found.plan.network
-        graph = found.plan.task_graph()
-        once = replay(graph, network)
-        written = as_written(problem, graph, network, PACKET)
-        longer = all_rounds(*written) if any_in_one_round(written[0]) else 1.0
-        hops = _routed_hops(network)
-        return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
-    cluster = problem.cluster
-    topology = spread_over.build(cluster.n_server, None, np.random.default_rng(settings.seed))
-    fabric = unrouted(topology, cluster.link_bandwidth, cluster.latency)
-    begin = _median(found.start.task_graph(), fabric, settings.seed)
-    graph = found.plan.task_graph()
-    best = _median(graph, fabric, settings.seed)
-    longer = all_rounds(graph, fabric) if any_in_one_round(graph) else 1.0
-    return Measured(
-        found, best.seconds, best.compute, best.bandwidth_tax, begin.seconds, _shortest_hops(topology), longer
-    )
-
-
-def _median(graph: TaskGraph, fabric: Fabric, seed: int) -> Replay:
-    draws = sorted(replays(graph, fabric, range(seed, seed + PATH_DRAWS)), key=lambda one: one.seconds)
-    return draws[PATH_DRAWS // 2]
+    network, graph = found.plan.network, found.plan.task_graph()
+    once = replay(graph, network)
+    written = as_written(problem, graph, network, PACKET)
+    longer = all_rounds(*written) if any_in_one_round(written[0]) else 1.0
+    hops = _routed_hops(network)
+    return Measured(found, found.seconds, once.compute, once.bandwidth_tax, found.start_seconds, hops, longer)
 
 
 def _routed_hops(network: Network) -> npt.NDArray[np.int64]:

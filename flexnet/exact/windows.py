@@ -54,7 +54,7 @@ HERE_OF_OP, HERE_OF_EDGE = 4, 2
 TWO_WAYS = ((HERE_OUT, HERE_IN), (HERE_IN, HERE_OUT))  # what goes out forward comes in backward
 
 MOST_PATHS = 16  # told at a time
-MOST_PASSES = 1024  # from which, and up to which, windows are looked at: twice as many take eight times as long
+MOST_PASSES = 512  # from which, and up to which, windows are looked at: twice as many take eight times as long
 SMALLEST = 1e-300
 
 EVERYWHERE = (FORWARD_WORK, BACKWARD_WORK)

@@ -49,7 +49,8 @@ class Emitter:
         """Add an operator of a group; ``placed`` tells of its outputs which dimensions are one (`Placed`)."""
         index = len(self.operators)
         where = group.exit.where
-        name = f"{where + '.' if where else ''}{OPERATORS[kind].name}_{FIRST_GUID + index}"
+        module = "".join(c if c.isprintable() else "_" for c in where)
+        name = f"{module + '.' if module else ''}{OPERATORS[kind].name}_{FIRST_GUID + index}"
         tied = {i: owner for i, base in enumerate(weights) if (owner := self._owner(base, layer, i)) is not None}
         for i, base in enumerate(weights):
             self._owners.setdefault(self._identity(base, layer.weights[i]), (index, i))

@@ -12,6 +12,7 @@ from flexnet.importing.fuse import Group, fused
 from flexnet.importing.steps import Step, Work
 from flexnet.importing.values import Base, Role, Value
 from flexnet.model.graph import ModelGraph
+from flexnet.model.graph_file import check_batch
 from flexnet.model.repeats import find_repeats
 
 __all__ = ["Imported", "emitted", "graph_of", "without_tail"]
@@ -130,6 +131,7 @@ def graph_of(
             work.name, known.forward + work.forward, known.backward + work.backward, known.counted + work.counted
         )
     operators = tuple(emitter.operators)
+    check_batch(f"model {name}", operators, batch_size)
     graph = ModelGraph(name, batch_size, operators, None, find_repeats(operators))
     n_parameter = sum(elements.values())
     most = max(elements, key=lambda one: elements[one], default="")

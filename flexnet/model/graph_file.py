@@ -1,6 +1,6 @@
 """Model graphs as files: what `flexnet import` writes and ``flexnet search net.json`` reads; docs/model-format.md."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, one_of
 from flexnet.files import read_object, write_atomically
-from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType, Source, Tensor
+from flexnet.model.graph import ELEMENT_BYTES, UNARY, ModelGraph, Operator, OpType, Source, Tensor
 from flexnet.model.operators import OPERATORS
 from flexnet.model.precision import find_precision
 from flexnet.model.repeats import find_repeats
 
-__all__ = ["FORMAT", "VERSION", "Description", "read_graph", "write_graph"]
+__all__ = ["FORMAT", "VERSION", "Description", "check_batch", "read_graph", "write_graph"]
 
 FORMAT = "flexnet model"
 VERSION = 1
 
+_SIZES = ("kernel_", "stride_", "groups")  # attributes that are at least 1, by how their names begin
 _MOST = 10**15  # of an attribute: what is computed of several still is a number of 64 bits, or of floating point
 
 _Document = Mapping[str, Any]
@@ -48,7 +49,6 @@ def write_graph(path: str | Path, graph: ModelGraph, description: Description = 
     FlexNetError
         If the file cannot be written.
     """
-    works = description.flops.values()
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -57,12 +57,7 @@ def write_graph(path: str | Path, graph: ModelGraph, description: Description = 
         "dtype": graph.dtype,
         "parameters": graph.n_parameter,
         "idle_parameters": graph.idle,
-        "flops": {
-            "forward": sum(work["forward"] for work in works),
-            "backward": sum(work["backward"] for work in works),
-            "counted_backward": sum(work["counted_backward"] for work in works),
-            "products": dict(description.flops),
-        },
+        "flops": {**_totals(description), "products": dict(description.flops)},
         "source": dict(description.source),
         "operators": [_operator(op) for op in graph.operators],
     }
@@ -84,7 +79,7 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         If the file is no model of this version, contradicts itself, or its tensors do not grow with the batch.
     """
     path = Path(path)
-    document = read_object(path, "a model")
+    document = read_object(path, "model")
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         said = f"format {document.get('format')!r}, version {document.get('version')!r}"
         raise FlexNetError(
@@ -92,9 +87,9 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         )
     operators: list[Operator] = []
     try:
-        known = int(document["batch_size"])
-        if known < 1:
-            raise FlexNetError(f"the batch is {known}; it must be 1 or more")
+        known = document["batch_size"]
+        if not _is_whole(known) or known < 1:
+            raise FlexNetError(f"the batch is {known!r}; it must be 1 or more")
         wanted = known if batch_size is None else batch_size
         for entry in document["operators"]:
             operators.append(_read_operator(entry, operators, known, wanted))
@@ -103,6 +98,7 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
             find_precision(str(dtype))
         name, idle = str(document["name"]), int(document.get("idle_parameters", 0))
         description = Description(document.get("source", {}), document["flops"].get("products", {}))
+        _check_flops(document["flops"], description)
     except FlexNetError as error:
         raise FlexNetError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -112,6 +108,7 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         ) from None
     if not operators:
         raise FlexNetError(f"{path} has no operators; a model has at least one")
+    check_batch(path, operators, wanted)
     graph = ModelGraph(name, wanted, tuple(operators), dtype, find_repeats(operators), idle)
     if graph.n_parameter != document.get("parameters"):
         raise FlexNetError(
@@ -119,6 +116,32 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
             "file was changed, make it anew"
         )
     return graph, description
+
+
+def check_batch(where: object, operators: Sequence[Operator], batch_size: int) -> None:
+    """Refuse a batch that no operator's output holds in its outermost dimension, as of a size that is no batch.
+
+    Raises
+    ------
+    FlexNetError
+        Saying ``where``.
+    """
+    if all(tensor.dims[-1] % batch_size for op in operators for tensor in op.outputs):
+        raise FlexNetError(
+            f"{where} has a batch of {batch_size}, but no output holds it in its first dimension, as "
+            f"{operators[0].outputs[0].shape} of {operators[0].name}"
+        )
+
+
+def _totals(description: Description) -> dict[str, int]:
+    works = description.flops.values()
+    return {name: sum(work[name] for work in works) for name in ("forward", "backward", "counted_backward")}
+
+
+def _check_flops(told: _Document, description: Description) -> None:
+    for name, total in _totals(description).items():
+        if told.get(name, total) != total:
+            raise FlexNetError(f"{name} of flops is {told[name]}; its products have {total}: the file was changed")
 
 
 def _operator(op: Operator) -> dict[str, Any]:
@@ -157,16 +180,19 @@ def _source(source: Source) -> dict[str, Any]:
 
 def _read_operator(entry: _Document, before: list[Operator], known: int, wanted: int) -> Operator:
     index, name = len(before), str(entry["name"])
+    if not name.isprintable() or not name.strip() or entry["name"] != name:
+        raise FlexNetError(f"operator {index} is called {entry['name']!r}; a name is text that can be printed")
+    if any(op.name == name for op in before):
+        raise FlexNetError(f"two operators are called {name}; names are unique")
     kind = OpType[entry["kind"]] if isinstance(entry["kind"], str) else int(entry["kind"])
     if kind not in OPERATORS:
         raise FlexNetError(f"operator {name} is of kind {kind}, which is not registered")
     outputs = tuple(_scaled(_read_tensor(one), known, wanted, name) for one in entry["outputs"])
     inputs = tuple(_read_source(one, before, known, wanted, name) for one in entry["inputs"])
     weights = tuple(Tensor(tuple(int(n) for n in reversed(shape))) for shape in entry.get("weights", ()))
-    attrs = MappingProxyType({str(key): int(value) for key, value in entry.get("attributes", {}).items()})
+    attrs = MappingProxyType(dict(entry.get("attributes", {})))
     for key, value in attrs.items():
-        if abs(value) > _MOST:
-            raise FlexNetError(f"operator {name} has {key} {value:.1e}; it must be between -1e15 and 1e15")
+        _check_attribute(name, str(key), value)
     tied = {int(i): (int(owner), int(j)) for i, (owner, j) in entry.get("tied", {}).items()}
     for owner, j in tied.values():
         if not (0 <= owner < index and j < len(before[owner].weights)):
@@ -181,19 +207,37 @@ def _read_operator(entry: _Document, before: list[Operator], known: int, wanted:
     return op
 
 
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _check_attribute(name: str, key: str, value: Any) -> None:
+    if isinstance(value, int | float) and abs(value) > _MOST:
+        raise FlexNetError(f"operator {name} has {key} {value:.1e}; it must be between -1e15 and 1e15")
+    if not _is_whole(value):
+        raise FlexNetError(f"operator {name} has {key} {value!r}; it must be a whole number")
+    if value < 1 and key.startswith(_SIZES):
+        raise FlexNetError(f"operator {name} has {key} {value}; it must be 1 or more")
+    if key == "activation" and value not in (0, *UNARY):
+        raise FlexNetError(f"operator {name} has activation {value}; it must be 0 or one of {sorted(map(int, UNARY))}")
+
+
 def _check(op: Operator) -> None:
     """Refuse an operator whose kind cannot tell how it is cut: its tensors do not fit."""
     try:
         OPERATORS[op.kind].cut_sizes(op)
         OPERATORS[op.kind].flops(op)
+        OPERATORS[op.kind].part(op, (1,) * op.rank)
     except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
         raise FlexNetError(f"operator {op.name} does not have the tensors that its kind has ({error})") from None
 
 
 def _read_tensor(entry: _Document) -> Tensor:
     tensor = Tensor(tuple(int(n) for n in reversed(entry["shape"])), str(entry["dtype"]))
-    if tensor.dtype not in ELEMENT_BYTES or not tensor.dims or min(tensor.dims) < 1:
-        raise FlexNetError(f"a tensor has shape {entry['shape']} and type {tensor.dtype}; sizes must be at least 1")
+    if tensor.dtype not in ELEMENT_BYTES:
+        raise FlexNetError(f"a tensor is of type {tensor.dtype}; types are {one_of(tuple(ELEMENT_BYTES))}")
+    if not tensor.dims or min(tensor.dims) < 1:
+        raise FlexNetError(f"a tensor has shape {entry['shape']}; it must have sizes, each at least 1")
     return tensor
 
 

@@ -31,16 +31,12 @@ class TopologyFamily(ABC):
         Whether another seed gives another network.
     any_links : bool
         Whether a search may also wire the servers as it likes, with no more links than `interfaces`.
-    spreads_flows : bool
-        Whether its switches let every flow choose among equal paths (ECMP).  A search prices one route for each pair of
-        servers, so it does not offer such a family; replays do.
     """
 
     name: ClassVar[str]
     follows_demand: ClassVar[bool] = False
     random: ClassVar[bool] = False
     any_links: ClassVar[bool] = False
-    spreads_flows: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, n_server: int, demand: Demand | None, rng: np.random.Generator) -> Topology:

@@ -19,6 +19,7 @@ __all__ = [
     "circulant_coins",
     "coin_change_routes",
     "mean_hops",
+    "routes_by_target",
     "routes_for",
     "server_hops",
     "shortest_routes",
@@ -29,7 +30,8 @@ def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generato
     """Routes as the semantics choose them.
 
     Coin change where `Semantics.coin_change_routes` is set and all links are those of regular rings (TopoOpt Alg. 1,
-    step 4); random shortest paths everywhere else; none yet on a large network, see `flexnet.network.implied`.
+    step 4); by target among switches; random shortest paths everywhere else; none yet on a large network, see
+    `flexnet.network.implied`.
 
     Parameters
     ----------
@@ -48,7 +50,26 @@ def routes_for(topology: Topology, semantics: Semantics, rng: np.random.Generato
         coins = circulant_coins(topology)
         if coins:
             return coin_change_routes(topology, coins, rng)
+    if semantics.coin_change_routes and topology.n_switch > 1:
+        return routes_by_target(topology)
     return shortest_routes(topology, rng)
+
+
+def routes_by_target(topology: Topology) -> Routes:
+    """Shortest paths in which who receives tells which of several: destination mod k, as on fat-trees of InfiniBand.
+
+    On a leaf-spine or a fat-tree without oversubscription no two servers' transfers share a link up or down, whenever
+    all servers send to others that are as many further on, as in the rounds of a ring (Zahavi et al., Optimized
+    InfiniBand fat-tree routing for shift all-to-all communication patterns, 2010).
+
+    Returns
+    -------
+    route_ptr : int32 (n_server * n_server + 1,)
+    route : int32
+    """
+    ptr, _, link_to = adjacency(topology.links)
+    route_ptr, route = kernels.shortest(ptr, link_to, hops_to(ptr, link_to, np.arange(topology.n_server)), 0)
+    return route_ptr, route
 
 
 def shortest_routes(topology: Topology, rng: np.random.Generator) -> Routes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, counted
 from flexnet.network.build import family_of
 from flexnet.network.topology import Topology
 from flexnet.prices import PANELS
@@ -195,7 +195,7 @@ class Fabric:
         least, most = min(LEAST_LINKED, self.n_server - 1), self.n_server
         if not least <= interfaces.count <= most:
             raise FlexNetError(
-                f"{self.name} of {self.n_server} servers needs {least} to {most} interfaces a server, not "
+                f"{self.name} of {counted(self.n_server, 'server')} needs {least} to {most} interfaces a server, not "
                 f"{interfaces.count}"
             )
 

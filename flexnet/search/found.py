@@ -59,7 +59,8 @@ class Found:
     fixed : tuple of PlanBound
         Where that was proven, what the plan takes at least with its cuts and places on any network, and on its own.
     draws : tuple of float
-        Of a random network: seconds that the strategy takes on other draws of it, ascending.
+        Of a random network: seconds that the strategy takes on other draws of it; of switches that spread flows: with
+        other draws of the paths that flows choose.  Ascending.
     as_searched : bool
         Whether times are those of proposals: the search was interrupted and a replay would have taken too long, or the
         plan is too large for the file that would be replayed.
@@ -113,6 +114,13 @@ class Found:
         cluster, topology = self.plan.problem.cluster, self.settings.topology
         family = family_of(topology, degree=cluster.degree, semantics=self.plan.problem.semantics)
         return family.interfaces(cluster.n_server)
+
+    @property
+    def paths_text(self) -> str | None:
+        """How much it differs if flows take other paths over the switches; None if they have no choice."""
+        if not (self.draws and self.topology.n_switch):
+            return None
+        return f"{_range(self.draws)} in {len(self.draws)} draws where every flow takes any of the shortest paths"
 
     @property
     def topology(self) -> Topology:
@@ -220,7 +228,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         lines.append(f"           {counted(len(idle), 'server')} without any part: {numbers_text(idle)}")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
     if found.draws:
-        lines.append(f"draws      {_draws_text(found.draws)}")
+        lines.append(f"draws      {found.paths_text or _draws_text(found.draws)}")
     return [
         *lines,
         f"server     {counted(found.interfaces, 'interface')} of {gbps_text(plan.network)} Gbps on this network",
@@ -239,8 +247,11 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
 
 def _draws_text(draws: tuple[float, ...]) -> str:
     """How much another network of the same kind would differ."""
-    spread = f"{ms_text(draws[0])} to {ms_text(draws[-1])}"
-    return f"the same strategy takes {spread} on {len(draws)} other draws of this random network"
+    return f"the same strategy takes {_range(draws)} on {len(draws)} other draws of this random network"
+
+
+def _range(draws: tuple[float, ...]) -> str:
+    return f"{ms_text(draws[0])} to {ms_text(draws[-1])}"
 
 
 def _verdict(found: Found) -> str:

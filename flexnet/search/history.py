@@ -1,5 +1,6 @@
 """How a search went: best and current over seconds, by start and by what was tried, in a few hundred points."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -136,6 +137,8 @@ class History:
         ]
         if not points:
             raise ValueError("it has no points")
+        if not all(math.isfinite(x) for one in points for x in (one.elapsed, one.current, one.best)):
+            raise ValueError("a time of its points is no finite number")
         tallies = {
             str(name): Tally(
                 int(item["proposals"]), int(item["accepted"]), int(item["improved"]), float(item["gained_ms"]) / 1e3

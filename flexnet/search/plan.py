@@ -29,7 +29,7 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
-from flexnet.simulate.short_cuts import all_rounds, any_in_one_round, short_cuts
+from flexnet.simulate.short_cuts import TOLD_RATIO, all_rounds, any_in_one_round, short_cuts
 from flexnet.taskgraph_file.write import write_taskgraph
 from flexnet.units import bytes_text, ms_text, s_to_ms
 
@@ -164,7 +164,8 @@ class Plan:
         small = short_cuts(written[0])
         if small:
             longer = all_rounds(*written, fair=True)
-            small = [f"{text}: with them this plan takes {longer:.2f} times as long" for text in small]
+            told = small if longer >= TOLD_RATIO else []
+            small = [f"{text}: with them this plan takes {longer:.2f} times as long" for text in told]
         return (*remarks, *small)
 
     def to_strategy_json(self) -> bytes:

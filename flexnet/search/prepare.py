@@ -189,11 +189,19 @@ class _Layout:
         pricer.set_resolution(self._typical(first, network, () if first is self.first else fitting, rebuild))
         if are_open(self.problem, self.settings):
             set_best_buckets(pricer, Candidate(first, network, np.inf, None))
-        trials, slot = Trials(pricer, self._built(rebuild)), first_slot(pricer.tasks(first), network)
+        trials = Trials(pricer, self._built(rebuild))
+        if self._is_uneven():  # others that are built for it may use all interfaces
+            network = trials.on_all_kinds(rng, first, network, np.inf, "").network
+        slot = first_slot(pricer.tasks(first), network)
         search = Portfolio(mix, trials, slot, self.kinds)
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
         state = search.init(rng, first, network, tuple(fitting), origins, later)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)
+
+    def _is_uneven(self) -> bool:
+        """Whether TopoOpt's rings leave an interface of every server to pairs, which may send nothing."""
+        n = self.problem.cluster.n_server
+        return self.family.any_links and self.family.follows_demand and self.family.interfaces(n) % 2 == 1
 
     def _typical(
         self, first: Strategy, network: Network, others: Sequence[Strategy], rebuild: Rebuild | None
@@ -264,12 +272,7 @@ class _Layout:
 
 
 def _family(problem: Problem, settings: Settings) -> TopologyFamily:
-    family = family_of(settings.topology, degree=problem.cluster.degree, semantics=problem.semantics)
-    if family.spreads_flows:
-        raise FlexNetError(
-            f"topology {family.name} spreads flows over equal paths, and a search prices one route a pair; replay it"
-        )
-    return family
+    return family_of(settings.topology, degree=problem.cluster.degree, semantics=problem.semantics)
 
 
 def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:

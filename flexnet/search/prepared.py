@@ -28,8 +28,10 @@ from flexnet.search.settings import Settings
 from flexnet.search.starts.data_parallel import not_data_parallel
 from flexnet.search.starts.start import Bound, bound_of
 from flexnet.search.state import State
+from flexnet.simulate.fabric import Fabric
 from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.replay import replays
 from flexnet.taskgraph_file.encode import TooLargeError
 from flexnet.taskgraph_file.write import require_room_for
 
@@ -280,14 +282,21 @@ class Prepared:
         return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))
 
     def _other_draws(self, plan: Plan) -> tuple[float, ...]:
-        """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""
+        """What the strategy takes on other draws of a random network, or with other paths; seconds, ascending."""
+        seeds = range(1, OTHER_DRAWS + 1)
+        paths = Fabric(plan.network)
+        if paths.several and self.problem.semantics.fair_links:
+            drawn = replays(plan.task_graph(), paths, seeds, protocol=plan.protocol)
+            times = sorted(one.seconds for one in drawn)
+            return tuple(times) if times[0] < times[-1] else ()
         if not self.family.random:
             return ()
-        pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
+        pricer = self.search.pricer
         demand, fitted = pricer.demand(plan.strategy), isinstance(self.search, Portfolio)
-        draws = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in seeds]
-        times = [[pricer.exact(plan.strategy, one, plan.directions).seconds for one in draw] for draw in draws]
-        return tuple(sorted(map(min, times)))
+        at = [[self.settings.seed, seed] for seed in seeds]
+        draws = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in at]
+        exact = [[pricer.exact(plan.strategy, one, plan.directions).seconds for one in draw] for draw in draws]
+        return tuple(sorted(map(min, exact)))
 
 
 def is_soon_exact(pricer: Pricer, candidate: Candidate) -> bool:

@@ -158,7 +158,13 @@ class Settings:
         return self.topology if isinstance(self.topology, str) else self.topology.name
 
     def to_dict(self) -> dict[str, object]:
-        """The settings as JSON can hold them; moves only where they are set by themselves."""
+        """The settings as JSON can hold them; moves, and parameters of a topology, only where they are set here."""
+        from flexnet.network.family import TopologyFamily
+
         values = {item.name: getattr(self, item.name) for item in fields(self)} | {"topology": self.topology_name}
+        if isinstance(self.topology, TopologyFamily):
+            own = {name: getattr(self.topology, name) for name in sorted(self.topology.parameters())}
+            numbers = {name: value for name, value in own.items() if value is None or isinstance(value, int | float)}
+            values |= {"topology_parameters": numbers} if numbers else {}
         moves = values.pop("moves")
         return values if moves is None else {**values, "moves": dict(moves)}

@@ -51,7 +51,9 @@ def test_the_same_money_for_every_network(capsys, tmp_path) -> None:
     assert all(one["dollars"] <= 8064 for one in found.values() if "dollars" in one)
     assert found["fc"]["remark"].startswith("costs at least") or found["fc"]["interfaces"] == 3
     assert len(found["random"]["draws_ms"]) == 2 and len(found["topoopt"]["draws_ms"]) == 1
-    assert found["leafspine"]["remark"].startswith("its plan is searched on an ideal switch")
+    assert found["leafspine"]["remark"].startswith(
+        "its switches spread flows over equal paths: the median of five draws"
+    )
     html = (tmp_path / "c" / "report.html").read_text()
     assert all(f">{name}<" in html for name in found)
     # What is said to find the plan again does.

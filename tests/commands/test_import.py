@@ -150,3 +150,63 @@ def test_a_model_in_fp8_is_not_measured(tmp_path, capsys):
     path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"dtype": "fp8"}))
     assert main(["profile", str(path), "--device", "cpu", "-o", str(tmp_path / "costs.json")]) == 2
     assert "net.json, a model in fp8, needs --device analytic; " in capsys.readouterr().err
+
+
+def hand_edited(tmp_path, change):
+    """The sentence about a convolution and a linear layer whose file was changed."""
+    from flexnet import FlexNetError, GraphBuilder, read_graph, write_graph
+
+    b = GraphBuilder("net", batch_size=8)
+    b.dense(b.flat(b.conv2d(b.input(3, 8, 8), 4, (3, 3), padding=(1, 1))), 10)
+    path = tmp_path / "net.json"
+    write_graph(path, b.build())
+    document = orjson.loads(path.read_bytes())
+    change(document)
+    path.write_bytes(orjson.dumps(document))
+    with pytest.raises(FlexNetError) as refused:
+        read_graph(path)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda d: d["operators"][1].update(name="Conv2D_100"), "two operators are called Conv2D_100"),
+        (lambda d: d["operators"][0].update(name="a\nb"), r"operator 0 is called 'a\nb'; a name is text that can be"),
+        (lambda d: d["operators"][0].update(name=None), "operator 0 is called None"),
+        (lambda d: d["operators"][2]["outputs"][0].update(shape=[8]), "does not have the tensors that its kind has"),
+        (lambda d: d.update(batch_size=512), "net.json has a batch of 512, but no output holds it"),
+        (lambda d: d.update(batch_size="8"), "the batch is '8'; it must be 1 or more"),
+        (lambda d: d["flops"].update(forward=1), "forward of flops is 1; its products have 0"),
+        (lambda d: d["operators"][0]["attributes"].update(kernel_h=-3), "Conv2D_100 has kernel_h -3; it must be 1 or"),
+        (lambda d: d["operators"][0]["attributes"].update(stride_h=0), "Conv2D_100 has stride_h 0; it must be 1 or"),
+        (lambda d: d["operators"][0]["attributes"].update(groups="1"), "has groups '1'; it must be a whole number"),
+        (lambda d: d["operators"][2]["attributes"].update(activation=99), "Dense_102 has activation 99; it must be 0"),
+        (lambda d: d["operators"][0]["outputs"][0].update(dtype="complex"), "a tensor is of type complex; types are"),
+    ],
+)
+def test_what_was_changed_by_hand_must_agree_with_itself(change, sentence, tmp_path):
+    assert sentence in hand_edited(tmp_path, change)
+
+
+def test_a_dimension_that_is_no_batch(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("torch")
+    from flexnet.__main__ import main
+
+    (tmp_path / "nets_of_mine.py").write_text(
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.parts = torch.nn.ModuleDict({'a\\nb': torch.nn.Linear(64, 8)})\n"
+        "    def forward(self, x):\n"
+        "        return self.parts['a\\nb'](x)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["import", "nets_of_mine:Net", "--input", "x:float32:16x64", "-o", "net.json"]
+    assert main([*words, "--batch-dim", "1"]) == 2
+    assert "has a batch of 64, but no output holds it in its first dimension" in capsys.readouterr().err
+    assert main(words) == 0
+    (op,) = orjson.loads((tmp_path / "net.json").read_bytes())["operators"]
+    assert op["name"] == "parts.a_b.Dense_100"

@@ -1,5 +1,7 @@
 """The profile command, from the model to the search that takes its file, on this machine's processor."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +136,8 @@ def test_half_precision_halves_memory(torch, tmp_path):
     assert sizes[0] == 2 * sizes[1]
 
 
-def test_an_interrupted_profile_goes_on(torch, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_profile_goes_on(torch, tmp_path, capsys, monkeypatch, number, status):
     from flexnet.profiler import measure
 
     mfile = tmp_path / "m.json"
@@ -143,12 +146,12 @@ def test_an_interrupted_profile_goes_on(torch, tmp_path, capsys, monkeypatch):
 
     def stops(*arguments):
         if next(count) == 4:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), number)
         return real(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(measure, "_measure", stops)
-        assert main(command) == 130
+        assert main(command) == status
     out = capsys.readouterr().out
     assert "interrupted: 4 of 10 configs are kept in" in out
     assert not mfile.exists()

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 
+import networkx as nx
 import orjson
 import pytest
 from command_lines import ROOT, environment
@@ -159,6 +160,18 @@ def test_a_network_that_has_other_interfaces_is_remarked_on(run, written, tmp_pa
     assert not remarks["topoopt", 16]
 
 
+def test_a_drawing_has_one_speed_and_degree(run, written, tmp_path) -> None:
+    ring = nx.cycle_graph(4)
+    nx.set_edge_attributes(ring, 12.5e9, "bandwidth")
+    nx.set_edge_attributes(ring, 1e-6, "latency")
+    nx.write_graphml(ring, tmp_path / "ring.graphml")
+    text = PRICES.replace('"fc"', '"ring.graphml"').replace("[16, 128]", "[4]").replace("[8]", "[2, 3]")
+    assert run("sweep", written(text))[0] == 0
+    rows = [row for row in read_rows(tmp_path / "sweep") if row["topology"] == "ring.graphml"]
+    assert [(row["bandwidth"], row["degree"]) for row in rows] == [(100.0, 2)]
+    assert (rows[0]["interface_gbps"], rows[0]["interfaces"]) == (100.0, 2)
+
+
 @pytest.mark.parametrize(
     ("words", "text", "sentence"),
     [
@@ -177,6 +190,11 @@ def test_a_network_that_has_other_interfaces_is_remarked_on(run, written, tmp_pa
             ("sweep", "sweep.toml"),
             SEARCHES.replace("alexnet", "dlrm") + 'flags = { "--arch-mlp-bot" = "4-2", "--mfile" = "m.json" }\n',
             "flags of [model.dlrm] has --mfile, which is no flag of that model; it has --arch-embedding-size, ",
+        ),
+        (
+            ("sweep", "sweep.toml"),
+            PRICES.replace("[8]", "[]"),
+            "sweep.toml: degrees is empty; it must name",
         ),
         (("sweep", "sweep.toml", "--scheduler", "here"), PRICES, "it must be an address like tcp://127.0.0.1:8786"),
         (("sweep", "sweep.toml", "--scheduler", "tcp://a:1", "--jobs", "2"), PRICES, "exclude each other"),

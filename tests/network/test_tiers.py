@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from flexnet.errors import FlexNetError
-from flexnet.network.routes import all_shortest_paths
+from flexnet.network.routes import all_shortest_paths, routes_by_target, routes_for
 from flexnet.network.topologies.kary import kary_fat_tree, kary_ports
 from flexnet.network.topologies.leafspine import leaf_spine
+from flexnet.plan.semantics import CORRECTED, ORIGINAL
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 128])
@@ -56,3 +57,27 @@ def test_oversubscription_is_felt():
     cuts = [leaf_spine(16, 4, ratio).links[16:20, 20:].sum() for ratio in (1.0, 2.0, 4.0)]
     assert cuts == [16, 8, 4]
     assert isinstance(np.sum(cuts), np.integer)
+
+
+@pytest.mark.parametrize(
+    "topology", [kary_fat_tree(16), kary_fat_tree(54), leaf_spine(32, 8, 1.0), leaf_spine(9, 3, 1.0)]
+)
+def test_servers_that_send_as_many_places_on_share_no_link(topology):
+    n = topology.n_server
+    ptr, route = routes_by_target(topology)
+    for shift in range(1, n):
+        pairs = [source * n + (source + shift) % n for source in range(n)]
+        used = np.concatenate([route[ptr[pair] : ptr[pair + 1]] for pair in pairs])
+        assert len(set(used.tolist())) == len(used)
+
+
+def test_routes_by_target_are_shortest_paths():
+    topology = leaf_spine(10, 4, 2.0)
+    ptr, _ = routes_by_target(topology)
+    for source, target in np.ndindex(10, 10):
+        hops = 0 if source == target else len(all_shortest_paths(topology, source, target)[0][0]) - 1
+        assert ptr[source * 10 + target + 1] - ptr[source * 10 + target] == hops
+    drawn, by_target = (
+        routes_for(topology, semantics, np.random.default_rng(0))[1].tolist() for semantics in (ORIGINAL, CORRECTED)
+    )
+    assert by_target == routes_by_target(topology)[1].tolist() != drawn

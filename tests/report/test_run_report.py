@@ -120,6 +120,48 @@ def test_a_directory_that_is_no_run_is_told(
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("command_line", ["flexnet", 3]),
+        ("arguments", [None]),
+        ("operators_changed", "Dense"),
+        ("inputs.big_gpu", "four"),
+        ("inputs.settings", {"gpu_memory": "x"}),
+        ("files.MODEL", 7),
+        ("lower_bound_ms", "fast"),
+        ("network_bound_ms", None),
+        ("estimated_cuts", 0.5),
+        ("estimated_cuts", {"compute_time": 0.0}),
+        ("bound_terms", {"path": "half"}),
+        ("extended_at", [0.5]),
+    ],
+)
+def test_a_field_that_is_not_what_it_must_be_is_told(
+    name: str, value: object, run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shutil.copytree(run_directory, tmp_path / "run") / "run.json"
+    document = orjson.loads(path.read_bytes())
+    *parents, last = name.split(".")
+    place = document[parents[0]] if parents else document
+    place[last] = value
+    path.write_bytes(orjson.dumps(document))
+    assert main(["report", str(path.parent)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f'run.json is damaged: "{name}" is not what it must be' in line
+
+
+def test_a_history_without_numbers_is_told(
+    run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shutil.copytree(run_directory, tmp_path / "run") / "history.json"
+    document = orjson.loads(path.read_bytes())
+    document["points"][-1][3] = "nan"
+    path.write_bytes(orjson.dumps(document))
+    assert main(["report", str(path.parent)]) == 2
+    assert "a time of its points is no finite number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [([], "no run given; use flexnet report DIR"), (["a", "b"], "flexnet report takes one directory")],
 )

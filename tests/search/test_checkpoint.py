@@ -66,7 +66,7 @@ def uninterrupted():
     "stage",
     [None, *(pytest.param(s, marks=pytest.mark.compiled) for s in [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (3, 0)])],
 )
-@pytest.mark.parametrize("topology", ["topoopt", "fattree", "random"])
+@pytest.mark.parametrize("topology", [pytest.param("topoopt", marks=pytest.mark.compiled), "fattree", "random"])
 def test_a_portfolio_stopped_anywhere_and_restored_is_uninterrupted(
     topology, stage, tmp_path, monkeypatch, uninterrupted
 ):

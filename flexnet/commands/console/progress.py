@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Display", "Trend", "sparkline", "waiting"]
 
 REFRESH_S = 0.1
-LINES = 10  # plain lines of a whole search
+LINES = 10  # plain lines of a whole search, and one more wherever there was none for so many seconds:
+QUIET_S = 60.0
 
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -139,7 +140,7 @@ class Display:
         if self._live:
             if time.monotonic() - self._shown_at < REFRESH_S:
                 return False
-        elif step == self._shown_step:
+        elif step == self._shown_step and time.monotonic() - self._shown_at < QUIET_S:
             return False
         self._shown_at = time.monotonic()
         self._shown_step = step

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from flexnet.interrupts import give_up, undisturbed
 
-__all__ = ["Interruption", "heard_by_kernels", "interruptible"]
+__all__ = ["Interruption", "heard_by_kernels", "interruptible", "raising"]
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # the last is not on every system
 STOPPING = frozenset(number for name in _NAMES if (number := getattr(signal, name, None)) is not None)
@@ -45,6 +45,26 @@ def interruptible() -> Iterator[Interruption]:
         asked.signal = number
 
     previous = {number: signal.signal(number, note) for number in STOPPING}
+    try:
+        yield asked
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def raising() -> Iterator[Interruption]:
+    """While it lasts, SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does; it tells which came."""
+    asked = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def stop(number: int, _frame: object) -> None:
+        asked.signal = number
+        raise KeyboardInterrupt
+
+    previous = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield asked
     finally:

@@ -9,7 +9,7 @@ from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.search_flags import MAX_BUDGET, SEARCH_FLAGS
-from flexnet.commands.requests.simulate import SIMULATE_FLAGS
+from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.commands.requests.types import FilePath, Name, Number, Whole
 from flexnet.errors import FlexNetError, counted
 from flexnet.network.topologies import TOPOLOGIES
@@ -28,7 +28,6 @@ _OF_SEARCH = (
     *("batch_size", "nsimnode", "big_gpu", "node_degree", "network_latency", "inter_gpu_bandwidth", "mfile", "gpu"),
     *("dtype", "cuts", "gpu_memory", "optimizer", "time", "jobs", "seed"),
 )
-_OF_FAMILIES = ("servers_per_leaf", "oversubscription", "ports")
 _OWN_WORDS = ("--nsimnode", "--node-degree", "--seed", "--search-budget", "--time")  # said for every network anew
 
 COMPARE_FLAGS = [
@@ -95,7 +94,7 @@ COMPARE_FLAGS = [
         help=f"proposals for every network, one more is made (default {BUDGET}, or as many as --time allows)",
     ),
     *(flag for flag in SEARCH_FLAGS if flag.name in _OF_SEARCH),
-    *(flag for flag in SIMULATE_FLAGS if flag.name in _OF_FAMILIES),
+    *OF_SWITCHES,
 ]
 
 
@@ -192,11 +191,14 @@ def compare_request(asked: Asked) -> CompareRequest:
     names = [name.strip() for name in str(values["topologies"]).split(",") if name.strip()]
     if not names or len(set(names)) < len(names):
         raise FlexNetError(f"--topology is {values['topologies']!r}; it must name networks, each once, with commas")
-    parameters = {name: values[name] for name in _OF_FAMILIES}
+    parameters = {flag.name: values[flag.name] for flag in OF_SWITCHES}
     drawn = [fabric_of(name, values["nsimnode"], parameters, values["panel"]) for name in names if "." in name]
     n_server = values["nsimnode"] or (drawn[0].n_server if drawn else 1)
     fabrics = tuple(fabric_of(name, n_server, parameters, values["panel"]) for name in names)
-    interfaces = Interfaces(values["node_degree"], values["interface_bandwidth"])
+    degree = values["node_degree"]
+    if "--node-degree" not in asked.given:  # of a few servers, no more than there are, as in a search
+        degree = min(degree, n_server)
+    interfaces = Interfaces(degree, values["interface_bandwidth"])
     prices = None if values["no_prices"] else read_prices(values["prices"])
     dollars, reference = values["dollars"] or 0.0, ""
     if values["same"] == "cost" and not dollars:

@@ -5,19 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flexnet.commands.requests.limits import FAMILY_PARAMETERS
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import parse_search
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
 
 if TYPE_CHECKING:  # heavy: only after all flags are read
-    from flexnet.network.family import TopologyFamily
     from flexnet.prices.fabrics import Fabric, Interfaces
     from flexnet.prices.table import PriceTable
 
 __all__ = ["Contender", "Terms", "fabric_of"]
-
-_IDEAL = "fattree"  # an ideal switch, on which plans for switches that spread flows are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +88,11 @@ class Contender:
             raise FlexNetError(f"{fabric.name} with {interfaces} a server: {error}") from None
 
     @property
-    def spread_over(self) -> "TopologyFamily | None":
-        """The family, if its switches spread flows over equal paths, which no search prices."""
-        family = None if self.fabric.drawing is not None else TOPOLOGIES[self.fabric.name]
-        return family.make(**self.fabric.parameters) if family is not None and family.spreads_flows else None
-
-    @property
     def remark(self) -> str:
         """What is to be known of how it is searched; nothing in most cases."""
         told = []
         if self.fabric.drawing is not None:
             told.append("taken as it is drawn, whatever the others have")
-        if self.spread_over is not None:
-            told.append("its plan is searched on an ideal switch and replayed on its switches, which spread flows")
         if self.fabric.switched and self.fabric.drawing is None and self.interfaces.count > 1:
             told.append(f"the {self.interfaces.count} interfaces of a server carry equal shares of every flow")
         return "; ".join(told)
@@ -112,11 +102,13 @@ class Contender:
         own = ["--seed", str(seed)]
         if self.fabric.drawing is not None:
             return (*_without(base, "--network-latency"), "--topology", self.fabric.name, *own)
-        name = _IDEAL if self.spread_over is not None else TOPOLOGIES[self.fabric.name].name  # star is a fattree
+        name = self.fabric.name
         gbps = self.interfaces.total_gbps if self.fabric.switched else self.interfaces.gbps
         own += ["--interface-bandwidth", f"{gbps:.12g}", "--nsimnode", str(self.fabric.n_server)]
-        if "degree" in TOPOLOGIES[name].parameters():
-            own += ["--node-degree", str(self.interfaces.count)]
+        parameters = {**self.fabric.parameters, "degree": self.interfaces.count}
+        for flag, parameter in FAMILY_PARAMETERS.items():
+            if parameter in TOPOLOGIES[name].parameters() and parameters.get(parameter) is not None:
+                own += [flag, str(parameters[parameter])]
         return (*base, "--topology", name, *own)
 
     def searches(self, base: Sequence[str], seed: int, n: int) -> list[SearchRequest]:

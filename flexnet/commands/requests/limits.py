@@ -1,35 +1,32 @@
-"""What commands accept: the largest numbers, which topologies, and sizes that must fit each other."""
+"""What commands accept: the largest numbers, and sizes that must fit each other."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 
 __all__ = [
+    "FAMILY_PARAMETERS",
     "MAX_COUNT",
     "MAX_INTEGER",
     "MAX_SERVERS",
     "check_degree",
     "check_divides",
     "check_parameters",
-    "searched_topologies",
 ]
 
 MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 MAX_INTEGER = 2**63 - 1
 MAX_SERVERS = 4096  # links and demands are matrices of them
 
-_REPLAYED = ("star", "leafspine", "kary")  # another name, and two whose switches spread flows over equal paths
-
-
-def searched_topologies() -> tuple[str, ...]:
-    """Topologies a search can choose: those for which one route a pair of servers is how flows go."""
-    return tuple(
-        name
-        for name in TOPOLOGIES
-        if name not in _REPLAYED and not getattr(TOPOLOGIES.peek(name), "spreads_flows", False)
-    )
+FAMILY_PARAMETERS = {
+    "--node-degree": "degree",
+    "--servers-per-leaf": "servers_per_leaf",
+    "--oversubscription": "oversubscription",
+    "--ports": "ports",
+}
+"""Flags that are parameters of topology families, with their names there."""
 
 
 def check_degree(topology: str, degree: int, n_server: int, servers: str) -> None:
@@ -47,7 +44,7 @@ def check_degree(topology: str, degree: int, n_server: int, servers: str) -> Non
         )
 
 
-def check_parameters(topology: str, given: Iterable[str], parameters: Mapping[str, str]) -> None:
+def check_parameters(topology: str, given: Iterable[str]) -> None:
     """Refuse flags that set parameters which a topology family does not have.
 
     Parameters
@@ -56,8 +53,6 @@ def check_parameters(topology: str, given: Iterable[str], parameters: Mapping[st
         A name in `flexnet.network.topologies.TOPOLOGIES`, or another, which has none.
     given : iterable of str
         Flags that were given.
-    parameters : Mapping
-        Flags that are parameters of families, with their names there.
 
     Raises
     ------
@@ -65,9 +60,9 @@ def check_parameters(topology: str, given: Iterable[str], parameters: Mapping[st
         Naming the topologies that have the first such flag.
     """
     for flag in given:
-        if flag not in parameters:
+        if flag not in FAMILY_PARAMETERS:
             continue
-        names = [name for name in TOPOLOGIES if parameters[flag] in TOPOLOGIES[name].parameters()]
+        names = [name for name in TOPOLOGIES if FAMILY_PARAMETERS[flag] in TOPOLOGIES[name].parameters()]
         if topology not in names:
             raise FlexNetError(f"{flag} is for --topology {' and '.join(names)}; the topology is {topology}")
 

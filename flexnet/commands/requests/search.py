@@ -5,32 +5,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
-from flexnet.commands.requests.limits import (
-    MAX_SERVERS,
-    check_degree,
-    check_divides,
-    check_parameters,
-    searched_topologies,
-)
+from flexnet.commands.requests.limits import check_divides
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, is_model_file, toy_model, unused_model_flags
+from flexnet.commands.requests.search_network import named_network, read_drawing
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
-from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
-from flexnet.plan.cluster import HOP_LATENCY, Cluster
+from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings, method_of
 from flexnet.simulate.protocol import PROTOCOLS
-from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 if TYPE_CHECKING:
+    from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
 
 __all__ = ["SearchRequest", "search_request"]
 
 _FILES = ("--mfile", "--import", "--warm-start", "--export", "--taskgraph", "--output")
-_OF_LINKS = ("--node-degree", "--interface-bandwidth", "--network-latency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,22 +111,13 @@ def search_request(asked: Asked) -> SearchRequest:
     """
     values, given = asked.values, asked.given
     assert asked.model is not None
-    if values["topology"] is None:
-        raise FlexNetError(
-            f"--topology is missing; choose {one_of(searched_topologies())}, or name a {one_of(DRAWINGS)} file"
-        )
-    if "--node-degree" not in given:  # of a few servers, no more than there are
-        values = values | {"node_degree": min(values["node_degree"], values["nsimnode"] or 1)}
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
-    if drawing is None:
-        check_parameters(values["topology"], given, {"--node-degree": "degree"})
-    topology = values["topology"] if drawing is None else _drawn(drawing, values, given)
+    topology, cluster = named_network(values, given) if drawing is None else read_drawing(values, given)
     gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
     semantics = PRESETS[values["semantics"]]
     if values["bucket_mb"]:
         _check_buckets(values["protocol"], semantics)
     settings = _settings(topology, values, gpu if semantics.limit_memory else None)
-    cluster = _cluster(topology, values)
     every_cut = _every_cut(values["cuts"], semantics)
     if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
@@ -201,56 +185,7 @@ def _every_cut(cuts: str | None, semantics: Semantics) -> bool:
     return semantics.shard_parameters and cuts != "measured"
 
 
-def _drawn(path: Path, values: dict[str, Any], given: Given) -> "Topology":
-    """The topology in a file, unless a flag contradicts it."""
-    from flexnet.network.graph_file import read_topology
-
-    of_links = next((flag for flag in _OF_LINKS if flag in given), None)
-    if of_links is not None:
-        raise FlexNetError(f"{of_links} has no meaning for the network in {path}: its links have speeds of their own")
-    topology = read_topology(path)
-    if topology.n_server > MAX_SERVERS:
-        raise FlexNetError(f"{path} has {topology.n_server} servers; at most {MAX_SERVERS} can be searched")
-    if values["nsimnode"] not in (None, topology.n_server):
-        raise FlexNetError(f"{path} has {topology.n_server} servers; --nsimnode is {values['nsimnode']}")
-    return topology
-
-
-def _cluster(topology: "str | Topology", values: dict[str, Any]) -> Cluster:
-    """Servers, with the interfaces that were asked for or those of a drawing: links no slower than its narrowest."""
-    if isinstance(topology, str):
-        cluster = Cluster(
-            n_server=values["nsimnode"] or 1,
-            big_gpu=values["big_gpu"],
-            latency=_latency(values),
-            degree=values["node_degree"],
-            **_bytes_per_s(values, "interface_bandwidth", "inter_gpu_bandwidth"),
-        )
-        if "degree" in TOPOLOGIES[topology].parameters():
-            check_degree(topology, cluster.degree, cluster.n_server, f"--nsimnode is {cluster.n_server}")
-        return cluster
-    n_server, linked, speeds = topology.n_server, topology.links > 0, _bytes_per_s(values, "inter_gpu_bandwidth")
-    if topology.speeds is not None:  # None: one server, without links
-        each = topology.speeds.bandwidth[linked] / topology.links[linked]
-        speeds |= {"link_bandwidth": float(each.min()), "latency": float(topology.speeds.latency[linked].min())}
-    degree = max(int(topology.links[:n_server].sum(axis=1).max()), 1)
-    return Cluster(n_server, values["big_gpu"], degree=degree, **speeds)
-
-
-def _latency(values: dict[str, Any]) -> float:
-    """Seconds of a hop: what was asked for, or what `flexnet simulate` takes, or none as in the original."""
-    if values["network_latency"] is not None:
-        return us_to_s(values["network_latency"])
-    return HOP_LATENCY if PRESETS[values["semantics"]].fair_links else 0.0
-
-
-def _bytes_per_s(values: dict[str, Any], *flags: str) -> dict[str, float]:
-    """Those bandwidths that were given, by the field of a cluster."""
-    given = {flag.replace("interface", "link"): values[flag] for flag in flags if values[flag] is not None}
-    return {name: gbps_to_bytes_per_s(gbps) for name, gbps in given.items()}
-
-
-def _settings(topology: "str | Topology", values: dict[str, Any], gpu: str | None) -> Settings:
+def _settings(topology: "str | TopologyFamily | Topology", values: dict[str, Any], gpu: str | None) -> Settings:
     memory = GPUS[gpu].memory_bytes if gpu is not None else float("inf")
     if values["gpu_memory"] is not None:
         memory = values["gpu_memory"] * 1e9

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from flexnet.commands.requests.flags import Flag, switch
-from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS, searched_topologies
+from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
-from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, PARAMETER_PARALLEL, dtype_flag
+from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, OF_SWITCHES, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
 from flexnet.cost.configs import CUTS
 from flexnet.cost.gpus import GPUS
+from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan.optimizers import OPTIMIZERS
 from flexnet.plan.semantics import PRESETS
 from flexnet.search.outputs import OUTPUTS
@@ -30,7 +31,7 @@ SEARCH_FLAGS = [
     ),
     Flag(
         ["topology", "--topology"],
-        type=TopologyName(searched_topologies),
+        type=TopologyName(lambda: tuple(TOPOLOGIES)),
         metavar="NAME|FILE",
         help="{names}, or a network in a .graphml or node-link .json file; required (fc: full mesh)",
     ),
@@ -41,6 +42,7 @@ SEARCH_FLAGS = [
         metavar="D",
         help="interfaces of a server, for topoopt and random (default 4)",
     ),
+    *OF_SWITCHES,
     Flag(
         ["interface_bandwidth", "--interface-bandwidth"],
         type=Number(1e-6, 1e6, "Gbps"),

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.commands.requests.flags import Flag, Given, only_word, switch
-from flexnet.commands.requests.limits import MAX_INTEGER, check_parameters
+from flexnet.commands.requests.limits import FAMILY_PARAMETERS, MAX_INTEGER, check_parameters
+from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.commands.requests.types import Name, Number, Segments, TopologyName, Whole
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
@@ -17,15 +18,6 @@ from flexnet.units import gbps_to_bytes_per_s, us_to_s
 __all__ = ["SIMULATE_FLAGS", "SimulateRequest", "simulate_request"]
 
 _MAX_DRAWS = 10_000
-_PARAMETERS = {
-    "--node-degree": "degree",
-    "--servers-per-leaf": "servers_per_leaf",
-    "--oversubscription": "oversubscription",
-    "--ports": "ports",
-}
-"""Flags that are parameters of topology families."""
-
-
 SIMULATE_FLAGS = [
     Flag(
         ["network", "--network"],
@@ -61,26 +53,7 @@ SIMULATE_FLAGS = [
         metavar="D",
         help="interfaces of a server, for random and topoopt (default 4)",
     ),
-    Flag(
-        ["servers_per_leaf", "--servers-per-leaf"],
-        type=Whole(1, 1 << 16),
-        default=16,
-        metavar="N",
-        help="servers of a leaf switch, for leafspine (default 16)",
-    ),
-    Flag(
-        ["oversubscription", "--oversubscription"],
-        type=Number(1e-3, 1e3),
-        default=1.0,
-        metavar="R",
-        help="links down over links up of a leaf switch, for leafspine (default 1)",
-    ),
-    Flag(
-        ["ports", "--ports"],
-        type=Whole(2, 1024),
-        metavar="K",
-        help="ports of a switch, for kary (default: the fewest that have room)",
-    ),
+    *OF_SWITCHES,
     Flag(
         ["allreduce", "--allreduce"],
         type=Name(("ring", "ps")),
@@ -192,7 +165,7 @@ def simulate_request(words: Sequence[str], values: dict[str, Any], given: Given)
         file=path,
         links=values["network"],
         topology=None if values["topology"] == "file" else values["topology"],
-        parameters={parameter: values[parameter] for parameter in _PARAMETERS.values()},
+        parameters={parameter: values[parameter] for parameter in FAMILY_PARAMETERS.values()},
         bandwidth=None if gbps is None else gbps_to_bytes_per_s(gbps),
         latency=us_to_s(values["network_latency"]) if "--network-latency" in given else None,
         protocol=_protocol(values),
@@ -228,12 +201,12 @@ def _check_link_model(values: Mapping[str, Any], given: Given) -> None:
 def _check_parameters(topology: str | Path, given: Given) -> None:
     """Refuse flags that the topology does not have."""
     if isinstance(topology, Path):
-        flag = next((f for f in (*_PARAMETERS, "--interface-bandwidth", "--network-latency") if f in given), None)
+        flag = next((f for f in (*FAMILY_PARAMETERS, "--interface-bandwidth", "--network-latency") if f in given), None)
         if flag is not None:
             raise FlexNetError(
                 f"{flag} has no meaning for the network in {topology}: it has links and speeds of its own"
             )
     else:
-        check_parameters(topology, given, _PARAMETERS)
+        check_parameters(topology, given)
     if "--rings" in given and topology not in ("file", "topoopt"):
         raise FlexNetError(f"--rings is for --topology file and topoopt; the topology is {topology}")

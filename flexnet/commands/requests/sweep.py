@@ -102,7 +102,8 @@ def sweep_request(words: Sequence[str], values: dict[str, Any]) -> SweepRequest:
     if scheduler is not None and values["jobs"] is not None:
         raise FlexNetError("--jobs and --scheduler exclude each other: points are computed here or there")
     asked = read_sweep(path)
-    points = tuple(_point(asked, one, path.parent) for one in asked.combinations())
+    every = (_point(asked, one, path.parent) for one in asked.combinations())
+    points = tuple({repr(point): point for point in every}.values())  # a drawing has one speed and degree: its own
     for point in points:  # before the first is computed
         search_of(point)
     return SweepRequest(
@@ -136,6 +137,8 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
         files["prices"] = str((beside / asked.prices).absolute())
     if Path(one["topology"]).suffix.lower() in DRAWINGS:
         files["drawing"] = str((beside / one["topology"]).absolute())
+        own = fabric_of(files["drawing"], one["servers"], parameters, asked.panel).drawn(one["bandwidth"])
+        one = {**one, "bandwidth": own.gbps, "degree": own.count}
     return {
         **one,
         "batch_size": batch,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from flexnet.commands.requests.contender import Contender
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.commands.runs.inputs import read_costs, read_known, read_start, with_memory
 from flexnet.compare.measure import Measured, measure
@@ -14,7 +13,6 @@ __all__ = ["measured_of"]
 
 def measured_of(
     request: SearchRequest,
-    contender: Contender,
     stop: Callable[[], bool] = lambda: False,
     known: Sequence[Configs] = (),
 ) -> Measured:
@@ -30,6 +28,6 @@ def measured_of(
     table = read_costs(request)
     request = with_memory(request, table)
     problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
-    start, spread_over = read_start(request, problem), contender.spread_over
+    start = read_start(request, problem)
     known = [*read_known(request, problem), *known]
-    return measure(problem, request.settings, start, known, spread_over=spread_over, stop=stop)
+    return measure(problem, request.settings, start, known, stop=stop)

@@ -40,7 +40,7 @@ def row_of(point: dict[str, Any]) -> dict[str, Any]:
         row |= {"dollars": dollars, "watts": contender.watts, "remark": contender.remark}
         if request is not None:
             known = [order_configs(request.graph, one, "a plan of the sweep") for one in _plans(point)]
-            measured = measured_of(request, contender, known=known)
+            measured = measured_of(request, known=known)
             row |= {"warm_start": "", **row, **measured.figures(), PLAN: _document(measured.found.plan)}
             row["times"] = "estimated" if row["estimated"] else "measured"
             row["dollar_seconds"] = None if dollars is None else dollars * row["iteration_ms"] * 1e-3

@@ -1,9 +1,14 @@
 """Task graph files as commands replay them: their tasks, and their network at a speed and latency."""
 
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.network.graphs import MAX_NODES
+from flexnet.network.network import connect
+from flexnet.network.topology import Topology
 from flexnet.plan.cluster import HOP_LATENCY
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.simulate.fabric import Fabric
@@ -11,7 +16,7 @@ from flexnet.taskgraph_file.contents import TaskGraphFile
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
 from flexnet.taskgraph_file.read import read_taskgraph
 
-__all__ = ["fabric_of", "link_speed", "read_tasks"]
+__all__ = ["fabric_of", "link_speed", "on_drawing", "read_tasks"]
 
 
 def read_tasks(path: Path, *, network: bool = True) -> tuple[TaskGraphFile, TaskGraph]:
@@ -52,3 +57,19 @@ def fabric_of(file: TaskGraphFile, bandwidth: float | None, latency: float | Non
     """The file's own network; arguments as of `link_speed`."""
     network = to_network(file, *link_speed(file, bandwidth, latency))
     return Fabric(network, to_paths(file, network))
+
+
+def on_drawing(file: TaskGraphFile, drawing: Topology) -> Fabric | None:
+    """The file's network with the speeds of a drawing, if that has the same links; None if it is another network.
+
+    Routes and rings are the file's: those that were searched.
+    """
+    if (file.n_server, file.n_switch) != (drawing.n_server, drawing.n_switch) or drawing.speeds is None:
+        return None
+    fabric = fabric_of(file, None, None)
+    network = fabric.network
+    if not np.array_equal(network.topology.links > 0, drawing.links > 0):
+        return None
+    topology = replace(network.topology, name=drawing.name, links=drawing.links, speeds=drawing.speeds)
+    routes = network.route_ptr, network.route
+    return replace(fabric, network=connect(topology, network.link_bandwidth, network.latency, routes))

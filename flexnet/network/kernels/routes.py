@@ -11,7 +11,10 @@ __all__ = ["coin_routes", "coin_table", "draw_shortest", "shortest"]
 
 @njit(cache=True)
 def shortest(ptr, neighbor, hops, seed):  # type: ignore[no-untyped-def]
-    """One shortest route per ordered server pair, every next hop drawn uniformly from those that lead nearer.
+    """One shortest route per ordered server pair.
+
+    Every next hop is drawn uniformly from those that lead nearer; without a seed, it is told by the target: the first
+    choice on the way is its last digit, where that many lead nearer, the next one the digit before.
 
     Parameters
     ----------
@@ -21,7 +24,7 @@ def shortest(ptr, neighbor, hops, seed):  # type: ignore[no-untyped-def]
     hops : int16 (n_server, n_node)
         From every node to every server; see `flexnet.network.kernels.hops.hops_to`.
     seed : int
-        1..2**32-1.
+        1..2**32-1, or 0.
 
     Returns
     -------
@@ -66,9 +69,13 @@ def shortest(ptr, neighbor, hops, seed):  # type: ignore[no-untyped-def]
         for source in range(n_server):
             at = route_ptr[source * n_server + target]
             node = source
+            digits = target
             for _ in range(left[source]):
                 pick = ptr[node]
-                if n_nearer[node] > 1:
+                if n_nearer[node] > 1 and seed == 0:
+                    pick += digits % n_nearer[node]
+                    digits //= n_nearer[node]
+                elif n_nearer[node] > 1:
                     state = draw(state)
                     pick += (state * int(n_nearer[node])) >> 32
                 link = nearer[pick]

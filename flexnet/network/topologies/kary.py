@@ -24,7 +24,6 @@ class KaryFatTree(TopologyFamily):
     """
 
     name: ClassVar[str] = "kary"
-    spreads_flows: ClassVar[bool] = True
 
     ports: int | None = None
 

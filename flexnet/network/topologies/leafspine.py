@@ -25,7 +25,6 @@ class LeafSpine(TopologyFamily):
     """
 
     name: ClassVar[str] = "leafspine"
-    spreads_flows: ClassVar[bool] = True
 
     servers_per_leaf: int = 16
     oversubscription: float = 1.0

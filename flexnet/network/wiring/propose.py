@@ -98,6 +98,10 @@ def propose_network(
     unknown = sorted(set(shares) - set(KINDS))
     if unknown:
         raise FlexNetError(f"there is no change {unknown[0]!r}; changes are {', '.join(KINDS)}")
+    if network.topology.n_switch or network.topology.speeds is not None:
+        raise FlexNetError(
+            f"{network.topology.name} has switches or links of several speeds; only servers are wired anew"
+        )
     names, below = list(shares), np.cumsum(list(shares.values()))
     base = with_demand(add_cycles(as_cycles(network, tuple(demand.groups)), demand.groups, rng), demand)
     wiring = Wiring(base.topology.links, base.topology.cycles)

@@ -1,9 +1,10 @@
 """A network with other links: routes that still are shortest stay, others are drawn anew."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.errors import FlexNetError
 from flexnet.network.cycle_layout import cycle_layout
 from flexnet.network.demand import Demand
 from flexnet.network.distances import all_hops
@@ -29,24 +30,16 @@ def as_cycles(network: Network, groups: tuple[tuple[int, ...], ...]) -> Network:
     network : Network
     groups : tuple of tuple of int
         Member servers, ascending.
-
-    Raises
-    ------
-    FlexNetError
-        If it has switches, or links with speeds of their own.
     """
     topology = network.topology
-    if topology.n_switch or topology.speeds is not None:
-        raise FlexNetError(f"{topology.name} has switches or links of several speeds; only servers are wired anew")
     if not topology.rings:
         return network
-    n = topology.n_server
     has = {tuple(sorted(cycle)) for cycle in topology.cycles}
     found: list[tuple[int, ...]] = []
     for group in groups:
         if len(group) > 2 and group not in has:
             found += topology.rings_of(group)
-    plain = Topology(topology.name, n, 0, topology.links, {}, None, topology.cycles + tuple(found))
+    plain = replace(topology, rings={}, cycles=topology.cycles + tuple(found))
     return connect(plain, network.link_bandwidth, network.latency, (network.route_ptr, network.route))
 
 

@@ -53,6 +53,17 @@ def test_a_file_has_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "120 of 200: current 1.000 ms, best 1.000 ms, 10 proposals/s, 8.0 s left"
 
 
+def test_a_file_has_a_line_at_least_every_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minutes = iter(range(100))
+    monkeypatch.setattr("flexnet.commands.console.progress.time.monotonic", lambda: 40.0 * next(minutes))
+    display = Display(1000)
+    for i in range(1, 9):
+        display.show_step(i, "measured", 0.0)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["2", "4", "6", "8"]
+
+
 def test_a_file_has_ten_lines_of_a_search_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for every tenth of the time, or of the proposals where those are over first."""
     display = Display(None)

@@ -54,6 +54,8 @@ def search(*flags: str) -> list[str]:
     return search_words(*flags)
 
 
+TOPOLOGY_NAMES = "topoopt, fattree, random, fc, star, leafspine or kary"
+
 COMMANDS = {
     "no command": ([], "no command given"),
     "unknown command": (["serch"], "did you mean search?"),
@@ -131,11 +133,17 @@ COMMANDS = {
 }
 
 FLAGS = {
-    "no topology": (["search", "dlrm"], "--topology is missing; choose topoopt, fattree, random or fc"),
-    "misspelt topology": (search("--topology", "fat-tree"), "random or fc (did you mean fattree?)"),
+    "no topology": (
+        ["search", "dlrm"],
+        "--topology is missing; choose topoopt, fattree, random, fc, star, leafspine or kary, or name",
+    ),
+    "misspelt topology": (search("--topology", "fat-tree"), "leafspine or kary (did you mean fattree?)"),
     "misspelt GPU": (search("--gpu", "A-100"), "h200 or v100 (did you mean a100?)"),
     "misspelt semantics": (search("--semantics", "orignal"), "(did you mean original?)"),
-    "unknown topology": (search("--topology", "tree"), 'is "tree"; it must be topoopt, fattree, random or fc'),
+    "unknown topology": (
+        search("--topology", "tree"),
+        f'is "tree"; it must be {TOPOLOGY_NAMES}',
+    ),
     "bandwidth of letters": (
         search("--interface-bandwidth", "abc"),
         'is "abc"; it must be a number from 1e-6 to 1e6, in Gbps',

@@ -7,7 +7,6 @@ import pytest
 
 from flexnet.commands.cli import COMMANDS
 from flexnet.commands.requests.flags import Flag
-from flexnet.commands.requests.limits import searched_topologies
 from flexnet.commands.requests.profile import DEVICES, PROFILE_FLAGS
 from flexnet.commands.requests.search_flags import SEARCH_FLAGS, parse_search
 from flexnet.commands.simulate import simulate
@@ -30,7 +29,7 @@ def test_kinds_of_tasks_are_those_of_the_files() -> None:
 @pytest.mark.parametrize(
     ("flags", "spelling", "names"),
     [
-        (SEARCH_FLAGS, "--topology", searched_topologies()),
+        (SEARCH_FLAGS, "--topology", TOPOLOGIES),
         (SEARCH_FLAGS, "--start", STARTS),
         (SEARCH_FLAGS, "--network", NETWORKS),
         (SEARCH_FLAGS, "--semantics", PRESETS),
