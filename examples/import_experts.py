@@ -29,5 +29,5 @@ for op in graph.operators:
 
 table = roofline_table(graph, "a100", n_server=32, every=True)
 problem = make_problem(graph, table, Cluster(32, degree=4), CORRECTED)
-found = find_plan(problem, Settings("topoopt", budget=500, seed=0))
+found = find_plan(problem, Settings("topoopt", budget=1500, seed=0))
 print(f"data parallel {found.start_seconds * 1e3:.2f} ms, best {found.seconds * 1e3:.2f} ms")

@@ -20,7 +20,7 @@ cluster = Cluster(
 )
 print(f"times are estimated: {table.source}")
 problem = make_problem(graph, table, cluster, CORRECTED, optimizer="adam")
-found = find_plan(problem, Settings("topoopt", start="layers", budget=60, gpu_memory=GPU_BYTES))
+found = find_plan(problem, Settings("topoopt", start="layers", budget=100, gpu_memory=GPU_BYTES))
 tokens = graph.batch_size * graph.operators[0].outputs[0].dims[1]
 rate = 6 * graph.n_parameter * tokens / found.seconds / (SERVERS * GPUS)
 print(f"{found.start_name} start {found.start_seconds * 1e3:.1f} ms, best {found.seconds * 1e3:.1f} ms")

@@ -15,7 +15,7 @@ from flexnet.simulate.fabric import Fabric
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import Protocol
 from flexnet.simulate.replay import replay
-from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
+from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph, with_speeds
 from flexnet.taskgraph_file.cycles import along_cycles
 from flexnet.taskgraph_file.write import taskgraph_and_origin
 
@@ -64,8 +64,6 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     several rings; a task in parts starts with the first and ends with the last.  What cannot be written, because the
     packet simulator could not run it, is replayed as it is.
     """
-    if network.extra_latency.any():  # a file holds no latencies
-        return replay(graph, network, protocol=protocol).timeline
     network = file_network(problem, graph, network)
     arguments: dict[str, object] = {**file_arguments(problem), "run_seconds": np.zeros(graph.n_task)}
     try:
@@ -73,6 +71,8 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     except FlexNetError:
         return replay(graph, network, protocol=protocol).timeline
     of_file = to_network(file, file.link_bytes_per_ms * 1e3, network.latency)
+    if network.extra_latency.any():  # which a file does not hold, but the drawing it is replayed on
+        of_file = with_speeds(of_file, network.topology)
     found = replay(to_task_graph(file), Fabric(of_file, to_paths(file, of_file)), protocol=protocol).timeline
     start, end = np.full(graph.n_task, np.inf), np.zeros(graph.n_task)
     np.minimum.at(start, origin, found.start)

@@ -1,5 +1,7 @@
 """A task graph file as the objects flexnet simulates."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +18,7 @@ from flexnet.taskgraph_file.check_network import path_lengths
 from flexnet.taskgraph_file.contents import TaskGraphFile
 from flexnet.taskgraph_file.root_order import root_ranks
 
-__all__ = ["to_network", "to_paths", "to_task_graph"]
+__all__ = ["to_network", "to_paths", "to_task_graph", "with_speeds"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,6 +106,13 @@ def to_network(file: TaskGraphFile, link_bandwidth: float, latency: float) -> Ne
     link_id = np.full((n_node, n_node), -1, np.int32)
     link_id[links > 0] = np.arange(np.count_nonzero(links))
     return connect(topology, link_bandwidth, latency, _routes(file, link_id))
+
+
+def with_speeds(network: Network, drawing: Topology) -> Network:
+    """The network of a file with the speeds of a drawing that has the same links, which a file rounds or lacks."""
+    topology = replace(network.topology, name=drawing.name, links=drawing.links, speeds=drawing.speeds)
+    routes = network.route_ptr, network.route
+    return connect(topology, network.link_bandwidth, network.latency, routes)
 
 
 def _routes(file: TaskGraphFile, link_id: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:

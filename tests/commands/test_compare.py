@@ -51,9 +51,7 @@ def test_the_same_money_for_every_network(capsys, tmp_path) -> None:
     assert all(one["dollars"] <= 8064 for one in found.values() if "dollars" in one)
     assert found["fc"]["remark"].startswith("costs at least") or found["fc"]["interfaces"] == 3
     assert len(found["random"]["draws_ms"]) == 2 and len(found["topoopt"]["draws_ms"]) == 1
-    assert found["leafspine"]["remark"].startswith(
-        "its switches spread flows over equal paths: the median of five draws"
-    )
+    assert "shortest paths" not in found["leafspine"]["remark"]  # all servers are on one leaf
     html = (tmp_path / "c" / "report.html").read_text()
     assert all(f">{name}<" in html for name in found)
     # What is said to find the plan again does.
@@ -182,3 +180,10 @@ def test_help_loads_nothing_heavy(command, tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"Usage: flexnet {command} [flags]")
+
+
+def test_few_servers_have_few_interfaces(capsys) -> None:
+    for words in (("--nsimnode", "3", "--explain"), ("--explain",)):
+        status, _, err = compare(capsys, *words, "--topology", "topoopt,random")
+        assert (status, err) == (0, "")
+    assert compare(capsys, "--explain", "--nsimnode", "3", "--node-degree", "4", "--topology", "topoopt")[0] == 2

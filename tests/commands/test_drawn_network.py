@@ -1,5 +1,6 @@
 """Networks someone has drawn, from the command line: searched on, replayed on, resumed, refused."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
@@ -50,6 +51,41 @@ def test_it_is_searched_on_and_replayed(tmp_path: Path, capsys: pytest.CaptureFi
         assert main(["simulate", str(out / "taskgraph.fbuf"), "--topology", str(drawing), "--json"]) == 0
         times.append(orjson.loads(capsys.readouterr().out)["iteration_ms"])
     assert times[1] > times[0] + 2
+
+
+def circulant(path: Path) -> Path:
+    """Eight servers, whose rings are drawn too."""
+    graph = nx.circulant_graph(8, [1, 3])
+    graph.graph["rings"] = '{"8": [[1], [3]]}'
+    return with_speeds(graph, path)
+
+
+def ring_with_a_double_link(path: Path) -> Path:
+    graph = nx.cycle_graph(6)
+    with_speeds(graph, path)
+    graph.edges[0, 1].update(links=2, bandwidth=25e9)
+    nx.write_graphml(graph, path)
+    return path
+
+
+def with_speeds(graph: nx.Graph, path: Path) -> Path:
+    nx.set_edge_attributes(graph, 12.5e9, "bandwidth")
+    nx.set_edge_attributes(graph, 1e-6, "latency")
+    nx.write_graphml(graph, path)
+    return path
+
+
+@pytest.mark.parametrize("draw", [two_leaves, circulant, ring_with_a_double_link])
+def test_a_replay_on_the_drawing_tells_what_was_searched(
+    draw: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Over the routes and rings of the file, and with the latencies that it does not hold."""
+    path, out = draw(tmp_path / "mine.graphml"), tmp_path / "run"
+    words = ("search", "alexnet", "--batch-size", "192", "--topology", str(path), "--search-budget", "60")
+    assert main([*words, "-o", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["simulate", str(out / "taskgraph.fbuf"), "--topology", str(path), "--json"]) == 0
+    assert orjson.loads(capsys.readouterr().out)["iteration_ms"] == run_json(out)["best_ms"]
 
 
 def test_a_slower_link_makes_the_same_plan_slower(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,8 @@ from flexnet.search.networks import (
     other_draw,
     rebuilder,
 )
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -165,3 +167,12 @@ def test_original_semantics_and_switches_follow_nothing():
         problem = problem_of(mlp(), Cluster(8, degree=4), semantics)
         network = fixed_network(problem, family, np.random.default_rng(0))
         assert follows_groups(problem, network) == bool(network.cycles) == follows
+
+
+def test_odd_numbers_of_interfaces_are_all_used_from_the_start():
+    """TotientPerm's rings take two each; a ring and a half, on a network of another kind, takes all three."""
+    starts = []
+    for degree in (2, 3):
+        cluster = Cluster(8, link_bandwidth=1e8, degree=degree)
+        starts.append(prepare(problem_of(mlp(width=512), cluster, CORRECTED), Settings("topoopt", 0)).start.seconds)
+    assert starts[1] < 0.8 * starts[0]

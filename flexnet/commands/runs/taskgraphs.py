@@ -7,13 +7,12 @@ import numpy as np
 
 from flexnet.errors import FlexNetError
 from flexnet.network.graphs import MAX_NODES
-from flexnet.network.network import connect
 from flexnet.network.topology import Topology
 from flexnet.plan.cluster import HOP_LATENCY
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.simulate.fabric import Fabric
 from flexnet.taskgraph_file.contents import TaskGraphFile
-from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
+from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph, with_speeds
 from flexnet.taskgraph_file.read import read_taskgraph
 
 __all__ = ["fabric_of", "link_speed", "on_drawing", "read_tasks"]
@@ -67,9 +66,6 @@ def on_drawing(file: TaskGraphFile, drawing: Topology) -> Fabric | None:
     if (file.n_server, file.n_switch) != (drawing.n_server, drawing.n_switch) or drawing.speeds is None:
         return None
     fabric = fabric_of(file, None, None)
-    network = fabric.network
-    if not np.array_equal(network.topology.links > 0, drawing.links > 0):
+    if not np.array_equal(fabric.network.topology.links > 0, drawing.links > 0):
         return None
-    topology = replace(network.topology, name=drawing.name, links=drawing.links, speeds=drawing.speeds)
-    routes = network.route_ptr, network.route
-    return replace(fabric, network=connect(topology, network.link_bandwidth, network.latency, routes))
+    return replace(fabric, network=with_speeds(fabric.network, drawing))
