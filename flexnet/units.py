@@ -1,6 +1,7 @@
 """Conversions at the border: outside Gbps, microseconds, milliseconds and text; inside bytes/s and seconds."""
 
 __all__ = [
+    "TOLD_RATIO",
     "bytes_per_s_to_gbps",
     "bytes_text",
     "duration_text",
@@ -12,6 +13,9 @@ __all__ = [
     "s_to_us",
     "us_to_s",
 ]
+
+TOLD_RATIO = 1.005
+"""Of two times; those that are nearer are told as the same."""
 
 
 def gbps_to_bytes_per_s(gbps: float) -> float:

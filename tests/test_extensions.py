@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
@@ -57,6 +57,9 @@ from flexnet import (
     roofline_table,
 )
 from flexnet.__main__ import main
+from flexnet.commands.requests.search import search_request
+from flexnet.commands.requests.search_flags import parse_search
+from flexnet.plan.semantics import Semantics
 from flexnet.search.settings import METHODS
 
 
@@ -253,6 +256,36 @@ def test_a_start_may_be_replaced() -> None:
         STARTS["data"] = data
     for plan in (one.plan for one in found):
         assert plan.configs["Negate_101"] == Config((1, 1), (3,))  # all else waits for slow links
+
+
+@dataclass(frozen=True)
+class Tiers(TopologyFamily):
+    """A family with a flag of its own beside those of the cluster."""
+
+    name: ClassVar[str] = "Tiers"
+    degree: int = 4
+    ports: int = 8
+    semantics: Semantics | None = None
+
+    def build(self, n_server: int, demand: Demand | None, rng: np.random.Generator) -> Topology:
+        return build_topology("random", n_server, degree=self.degree)
+
+    def interfaces(self, n_server: int) -> int:
+        return self.degree
+
+
+def test_a_family_gets_its_own_flags_and_those_of_the_cluster() -> None:
+    TOPOLOGIES["tiers-of-mine"] = Tiers
+    try:
+        words = ("toy", "--topology", "tiers-of-mine", "--nsimnode", "8", "--node-degree", "3", "--ports", "6")
+        request = search_request(parse_search(words))
+        table = roofline_table(request.graph, "a100", n_server=8)
+        family = request.settings.family(make_problem(request.graph, table, request.cluster, request.semantics))
+    finally:
+        del TOPOLOGIES["tiers-of-mine"]
+    assert family == Tiers(3, 6, CORRECTED)
+    assert request.settings.topology_name == "tiers-of-mine"
+    assert request.settings.to_dict()["topology_parameters"] == {"ports": 6}
 
 
 def test_parameters_go_with_a_name() -> None:

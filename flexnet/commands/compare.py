@@ -112,7 +112,7 @@ def _held(request: CompareRequest, contenders: list[Contender | tuple[str, str]]
 
 def _standing_of(one: Contender, measured: "list[Measured]", request: CompareRequest) -> "Standing":
     from flexnet.compare.contest import Standing
-    from flexnet.simulate.short_cuts import TOLD_RATIO
+    from flexnet.units import TOLD_RATIO
 
     name, n_draw = one.fabric.name, request.draws_of(one)
     remarks = [one.remark] if one.remark else []
@@ -122,7 +122,7 @@ def _standing_of(one: Contender, measured: "list[Measured]", request: CompareReq
         return Standing(name, one.interfaces, (), one.dollars, one.watts, "; ".join(remarks))
     median = sorted(range(len(measured)), key=lambda i: measured[i].seconds)[len(measured) // 2]
     longer = measured[median].all_rounds
-    if longer > TOLD_RATIO:
+    if longer >= TOLD_RATIO:
         remarks.append(
             f"{longer:.2f} times as long with all rounds of small all-reduces, which FlexNetPacket cuts short"
         )

@@ -37,8 +37,7 @@ def _simulate(ctx: click.Context, /, words: tuple[str, ...], **values: Any) -> i
     from flexnet.plan.task_kinds import BACKWARD
     from flexnet.simulate.replay import replays
 
-    named = isinstance(request.topology, str)  # a drawing may be that of the file
-    file, graph = read_tasks(Path(request.file), network=not named)
+    file, graph = read_tasks(Path(request.file), network=request.topology is None)
     compute = graph.seconds[graph.kind <= BACKWARD]
     if len(compute) and not compute.any():
         warn(f"none of the {len(compute)} compute tasks of {file.source} takes any time; is the file damaged?")
@@ -121,7 +120,7 @@ def _on_network(request: SimulateRequest, file: "TaskGraphFile", graph: "TaskGra
     rng = np.random.default_rng(request.seed)
     whole = put_together(graph)
     topology = _topology(request, whole, rng)
-    if isinstance(request.topology, Path) and (drawn := on_drawing(file, topology)) is not None:
+    if isinstance(request.topology, Path) and (drawn := on_drawing(Path(request.file), topology)) is not None:
         return graph, drawn
     bandwidth, latency = link_speed(file, request.bandwidth, request.latency)
     if topology.n_switch:

@@ -6,8 +6,7 @@ from typing import Any
 
 from flexnet.compare.measure import Measured
 from flexnet.prices.fabrics import Interfaces
-from flexnet.simulate.short_cuts import TOLD_RATIO
-from flexnet.units import ms_text, s_to_ms
+from flexnet.units import TOLD_RATIO, ms_text, s_to_ms
 
 __all__ = ["COLUMNS", "Contest", "Standing"]
 

@@ -1,5 +1,6 @@
 """Model graphs as files: what `flexnet import` writes and ``flexnet search net.json`` reads; docs/model-format.md."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -88,9 +89,11 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
     operators: list[Operator] = []
     try:
         known = document["batch_size"]
-        if not _is_whole(known) or known < 1:
+        if isinstance(known, bool) or not isinstance(known, int) or known < 1:
             raise FlexNetError(f"the batch is {known!r}; it must be 1 or more")
         wanted = known if batch_size is None else batch_size
+        if known == 1 < wanted:
+            raise FlexNetError(f"it has one sample, which tells no batch; import the model with a batch of {wanted}")
         for entry in document["operators"]:
             operators.append(_read_operator(entry, operators, known, wanted))
         dtype = document.get("dtype")
@@ -108,6 +111,9 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         ) from None
     if not operators:
         raise FlexNetError(f"{path} has no operators; a model has at least one")
+    named = Counter(op.name for op in operators)
+    if named.most_common(1)[0][1] > 1:
+        raise FlexNetError(f"{path}: two operators are called {named.most_common(1)[0][0]}; names are unique")
     check_batch(path, operators, wanted)
     graph = ModelGraph(name, wanted, tuple(operators), dtype, find_repeats(operators), idle)
     if graph.n_parameter != document.get("parameters"):
@@ -182,17 +188,13 @@ def _read_operator(entry: _Document, before: list[Operator], known: int, wanted:
     index, name = len(before), str(entry["name"])
     if not name.isprintable() or not name.strip() or entry["name"] != name:
         raise FlexNetError(f"operator {index} is called {entry['name']!r}; a name is text that can be printed")
-    if any(op.name == name for op in before):
-        raise FlexNetError(f"two operators are called {name}; names are unique")
     kind = OpType[entry["kind"]] if isinstance(entry["kind"], str) else int(entry["kind"])
     if kind not in OPERATORS:
         raise FlexNetError(f"operator {name} is of kind {kind}, which is not registered")
     outputs = tuple(_scaled(_read_tensor(one), known, wanted, name) for one in entry["outputs"])
     inputs = tuple(_read_source(one, before, known, wanted, name) for one in entry["inputs"])
     weights = tuple(Tensor(tuple(int(n) for n in reversed(shape))) for shape in entry.get("weights", ()))
-    attrs = MappingProxyType(dict(entry.get("attributes", {})))
-    for key, value in attrs.items():
-        _check_attribute(name, str(key), value)
+    attrs = MappingProxyType({key: _attribute(name, kind, key, x) for key, x in entry.get("attributes", {}).items()})
     tied = {int(i): (int(owner), int(j)) for i, (owner, j) in entry.get("tied", {}).items()}
     for owner, j in tied.values():
         if not (0 <= owner < index and j < len(before[owner].weights)):
@@ -207,19 +209,17 @@ def _read_operator(entry: _Document, before: list[Operator], known: int, wanted:
     return op
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _check_attribute(name: str, key: str, value: Any) -> None:
+def _attribute(name: str, kind: int, key: str, value: Any) -> int:
+    """The value of an attribute; what its name means is known of built-in kinds alone."""
     if isinstance(value, int | float) and abs(value) > _MOST:
         raise FlexNetError(f"operator {name} has {key} {value:.1e}; it must be between -1e15 and 1e15")
-    if not _is_whole(value):
+    if not isinstance(value, int):
         raise FlexNetError(f"operator {name} has {key} {value!r}; it must be a whole number")
-    if value < 1 and key.startswith(_SIZES):
+    if isinstance(kind, OpType) and value < 1 and key.startswith(_SIZES):
         raise FlexNetError(f"operator {name} has {key} {value}; it must be 1 or more")
-    if key == "activation" and value not in (0, *UNARY):
+    if isinstance(kind, OpType) and key == "activation" and value not in (0, *UNARY):
         raise FlexNetError(f"operator {name} has activation {value}; it must be 0 or one of {sorted(map(int, UNARY))}")
+    return int(value)
 
 
 def _check(op: Operator) -> None:

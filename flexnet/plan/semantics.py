@@ -39,9 +39,8 @@ class Semantics:
         A group of g moves 2(g-1)/g of its bytes in the topology's accounting; otherwise (2g-1)/g (network.cc:1718).
     coin_change_routes : bool
         Server pairs joined by rings alone are routed by coin change over the ring jumps (paper Alg. 1 line 4), over
-        switches by their target;
-        otherwise one random shortest path per pair (network.cc:256).  A portfolio search routes pairs that send, and
-        that are not linked, along shortest paths that share their load.
+        switches by their target; otherwise one random shortest path per pair (network.cc:256).  A portfolio search
+        routes pairs that send, and that are not linked, along shortest paths that share their load.
     restore_topology : bool
         A rejected proposal leaves the topology as it was; otherwise it may drift (network.cc:2289).
     shard_parameters : bool

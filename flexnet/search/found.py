@@ -8,7 +8,6 @@ import numpy as np
 from flexnet.errors import counted
 from flexnet.exact.plan_bounds import FIXED, PlanBound
 from flexnet.model.graph import Operator
-from flexnet.network.build import family_of
 from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
@@ -59,8 +58,9 @@ class Found:
     fixed : tuple of PlanBound
         Where that was proven, what the plan takes at least with its cuts and places on any network, and on its own.
     draws : tuple of float
-        Of a random network: seconds that the strategy takes on other draws of it; of switches that spread flows: with
-        other draws of the paths that flows choose.  Ascending.
+        Of a random network: seconds that the strategy takes on other draws of it, ascending.
+    path_draws : tuple of float
+        Where several paths over switches are as short: seconds if every flow chooses one by itself, ascending.
     as_searched : bool
         Whether times are those of proposals: the search was interrupted and a replay would have taken too long, or the
         plan is too large for the file that would be replayed.
@@ -80,6 +80,7 @@ class Found:
     bound: Bound | None
     fixed: tuple[PlanBound, ...] = ()
     draws: tuple[float, ...] = ()
+    path_draws: tuple[float, ...] = ()
     as_searched: bool = False
 
     @property
@@ -111,16 +112,16 @@ class Found:
     @property
     def interfaces(self) -> int:
         """Interfaces that a server uses at most on networks of this kind."""
-        cluster, topology = self.plan.problem.cluster, self.settings.topology
-        family = family_of(topology, degree=cluster.degree, semantics=self.plan.problem.semantics)
-        return family.interfaces(cluster.n_server)
+        problem = self.plan.problem
+        return self.settings.family(problem).interfaces(problem.cluster.n_server)
 
     @property
     def paths_text(self) -> str | None:
         """How much it differs if flows take other paths over the switches; None if they have no choice."""
-        if not (self.draws and self.topology.n_switch):
+        if not self.path_draws:
             return None
-        return f"{_range(self.draws)} in {len(self.draws)} draws where every flow takes any of the shortest paths"
+        n = len(self.path_draws)
+        return f"{_range(self.path_draws)} in {n} draws where every flow takes any of the shortest paths"
 
     @property
     def topology(self) -> Topology:
@@ -166,6 +167,7 @@ class Found:
             "interfaces": self.interfaces,
             "arithmetic": arithmetic_text(self.plan.problem.table),
             **({"other_draws_ms": [float(s_to_ms(seconds)) for seconds in self.draws]} if self.draws else {}),
+            **({"path_draws_ms": [float(s_to_ms(one)) for one in self.path_draws]} if self.path_draws else {}),
             "iterations": self.iterations,
             "improved_at": self.improved_at,
             "search_s": self.search_s,
@@ -228,7 +230,9 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         lines.append(f"           {counted(len(idle), 'server')} without any part: {numbers_text(idle)}")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
     if found.draws:
-        lines.append(f"draws      {found.paths_text or _draws_text(found.draws)}")
+        lines.append(f"draws      {_draws_text(found.draws)}")
+    if found.paths_text is not None:
+        lines.append(f"paths      {found.paths_text}")
     return [
         *lines,
         f"server     {counted(found.interfaces, 'interface')} of {gbps_text(plan.network)} Gbps on this network",

@@ -29,9 +29,9 @@ from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.link_model import Timeline
 from flexnet.simulate.protocol import PACKET, Protocol
-from flexnet.simulate.short_cuts import TOLD_RATIO, all_rounds, any_in_one_round, short_cuts
+from flexnet.simulate.short_cuts import all_rounds, any_in_one_round, short_cuts
 from flexnet.taskgraph_file.write import write_taskgraph
-from flexnet.units import bytes_text, ms_text, s_to_ms
+from flexnet.units import TOLD_RATIO, bytes_text, ms_text, s_to_ms
 
 __all__ = ["Plan", "price"]
 
@@ -162,11 +162,9 @@ class Plan:
         )
         written = as_written(self.problem, graph, self.network, self.protocol)
         small = short_cuts(written[0])
-        if small:
-            longer = all_rounds(*written, fair=True)
-            told = small if longer >= TOLD_RATIO else []
-            small = [f"{text}: with them this plan takes {longer:.2f} times as long" for text in told]
-        return (*remarks, *small)
+        if not small or (longer := all_rounds(*written, fair=True)) < TOLD_RATIO:
+            return tuple(remarks)
+        return (*remarks, *(f"{text}: with them this plan takes {longer:.2f} times as long" for text in small))
 
     def to_strategy_json(self) -> bytes:
         """The strategy as versioned JSON, with where the times behind it come from (`flexnet.plan.strategy_file`)."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexnet.errors import FlexNetError
-from flexnet.network.build import family_of
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
@@ -98,7 +97,7 @@ def prepare(
         problem, strided=settings.strided, parameter_parallel=settings.parameter_parallel, ordered=ordered
     )
     pricer = _pricer(problem, settings, remembers=is_mcmc)
-    family = _family(problem, settings)
+    family = settings.family(problem)
     first = make_strategy(problem, start if start is not None else data_parallel(rng, space))
     found = [make_strategy(problem, one) for one in known]
     waiting = [at for one in (first, *found) for at in np.flatnonzero(one.after >= 0).tolist()]
@@ -191,7 +190,9 @@ class _Layout:
             set_best_buckets(pricer, Candidate(first, network, np.inf, None))
         trials = Trials(pricer, self._built(rebuild))
         if self._is_uneven():  # others that are built for it may use all interfaces
-            network = trials.on_all_kinds(rng, first, network, np.inf, "").network
+            own = trials.priced(rng, first, network, np.inf, "")
+            built = trials.on_all_kinds(rng, first, network, own.seconds, "")
+            network = min(own, built, key=lambda one: one.seconds).network
         slot = first_slot(pricer.tasks(first), network)
         search = Portfolio(mix, trials, slot, self.kinds)
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
@@ -269,10 +270,6 @@ class _Layout:
         begin = Plan(problem, at.strategy, at.network, timeline, at.directions, self.pricer.protocol)
         later = self.replays_later
         return Prepared(self.problem, self.settings, search, self.rng, state, begin, name, self.family, later)
-
-
-def _family(problem: Problem, settings: Settings) -> TopologyFamily:
-    return family_of(settings.topology, degree=problem.cluster.degree, semantics=problem.semantics)
 
 
 def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:

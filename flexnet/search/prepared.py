@@ -28,9 +28,10 @@ from flexnet.search.settings import Settings
 from flexnet.search.starts.data_parallel import not_data_parallel
 from flexnet.search.starts.start import Bound, bound_of
 from flexnet.search.state import State
-from flexnet.simulate.fabric import Fabric
+from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.link_model import Timeline
+from flexnet.simulate.priced_links import packet_hops
 from flexnet.simulate.replay import replays
 from flexnet.taskgraph_file.encode import TooLargeError
 from flexnet.taskgraph_file.write import require_room_for
@@ -38,6 +39,9 @@ from flexnet.taskgraph_file.write import require_room_for
 __all__ = ["Prepared", "is_soon_exact"]
 
 OTHER_DRAWS = 4  # of a random network, that the strategy found is priced on
+PATH_DRAWS = 4  # of the paths that flows choose over switches
+DRAWN_HOPS = 40_000_000  # of packets in all of these, some four seconds
+ROUNDED = 1e-3  # what files round makes less of a difference
 
 # Hops of packets after which no more of the best plans are replayed, and these for each proposal or second that a
 # search was given, so that it is some tenths longer if it is short and a tenth if it is long; and before a search
@@ -201,12 +205,13 @@ class Prepared:
             if not (outcome.interrupted or untold) and are_open(problem, self.settings):
                 best, timeline, problem = with_best_buckets(pricer, best, timeline, problem)
         plan = Plan(problem, best.strategy, best.network, timeline, best.directions, pricer.protocol)
-        interrupted, draws = outcome.interrupted, tuple[float, ...]()
+        interrupted, draws, path_draws = outcome.interrupted, tuple[float, ...](), tuple[float, ...]()
         bound = proven(False) if interrupted else None
         if not interrupted:
             try:
                 bound = proven(True) or self.bound()
-                draws = () if untold else self._other_draws(plan)
+                if not untold:
+                    draws, path_draws = self._other_draws(plan), self._path_draws(plan)
             except GivenUp:
                 interrupted = True
         fixed = () if bound is None or interrupted else self._fixed(plan, bound)
@@ -226,6 +231,7 @@ class Prepared:
             bound=bound,
             fixed=fixed,
             draws=draws,
+            path_draws=path_draws,
             as_searched=as_searched,
         )
 
@@ -282,21 +288,32 @@ class Prepared:
         return longest((of_all, of_strategy)), longest((of_all, of_strategy, of_network))
 
     def _other_draws(self, plan: Plan) -> tuple[float, ...]:
-        """What the strategy takes on other draws of a random network, or with other paths; seconds, ascending."""
-        seeds = range(1, OTHER_DRAWS + 1)
-        paths = Fabric(plan.network)
-        if paths.several and self.problem.semantics.fair_links:
-            drawn = replays(plan.task_graph(), paths, seeds, protocol=plan.protocol)
-            times = sorted(one.seconds for one in drawn)
-            return tuple(times) if times[0] < times[-1] else ()
+        """What the plan's strategy takes on other draws of a network that is random, seconds, ascending."""
         if not self.family.random:
             return ()
-        pricer = self.search.pricer
+        pricer, seeds = self.search.pricer, [[self.settings.seed, draw] for draw in range(1, OTHER_DRAWS + 1)]
         demand, fitted = pricer.demand(plan.strategy), isinstance(self.search, Portfolio)
-        at = [[self.settings.seed, seed] for seed in seeds]
-        draws = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in at]
-        exact = [[pricer.exact(plan.strategy, one, plan.directions).seconds for one in draw] for draw in draws]
-        return tuple(sorted(map(min, exact)))
+        draws = [other_draw(self.problem, self.family, demand, seed, fitted=fitted) for seed in seeds]
+        times = [[pricer.exact(plan.strategy, one, plan.directions).seconds for one in draw] for draw in draws]
+        return tuple(sorted(map(min, times)))
+
+    def _path_draws(self, plan: Plan) -> tuple[float, ...]:
+        """What the plan takes where flows choose among equal paths, seconds, ascending; none if that is all the same.
+
+        Nor if there are too many packets to follow.
+        """
+        fabric, graph, protocol = Fabric(plan.network), plan.task_graph(), plan.protocol
+        if not (fabric.several and self.problem.semantics.fair_links):
+            return ()
+        arrays, routes = draw_routes(graph, fabric, protocol, np.random.default_rng(1))
+        if protocol.by_packet and packet_hops(graph.arrays(), arrays, protocol, routes) > DRAWN_HOPS / PATH_DRAWS:
+            return ()
+        found = list[float]()
+        for one in replays(graph, fabric, range(1, PATH_DRAWS + 1), protocol=protocol):
+            found.append(one.seconds)
+            if len(found) == 2 and found[0] == found[1] and abs(found[0] / plan.seconds - 1.0) < ROUNDED:
+                return ()
+        return tuple(sorted(found))
 
 
 def is_soon_exact(pricer: Pricer, candidate: Candidate) -> bool:

@@ -13,6 +13,7 @@ from flexnet.simulate.protocol import PROTOCOLS
 if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
+    from flexnet.plan.problem import Problem
     from flexnet.plan.semantics import Semantics
 
 __all__ = ["ALL_STARTS", "METHODS", "NETWORKS", "REDUCTIONS", "Settings", "method_of"]
@@ -83,6 +84,9 @@ class Settings:
     moves : Mapping[str, float] or None
         Shares of the moves in `flexnet.search.moves.MOVES` by name; None for moves of blocks, and by the original's
         method for what ``propagation`` says.
+    topology_parameters : Mapping[str, float or None] or None
+        Of a topology family by its name, those beside degree and semantics (``servers_per_leaf``, ``ports``); None for
+        what it has by itself.
 
     Raises
     ------
@@ -108,6 +112,7 @@ class Settings:
     protocol: str = "flexnetpacket"
     reductions: str = "ordered"
     bucket_bytes: float | None = None
+    topology_parameters: Mapping[str, float | None] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.topology, str):
@@ -157,14 +162,17 @@ class Settings:
         """The name of the topology, or of its family."""
         return self.topology if isinstance(self.topology, str) else self.topology.name
 
+    def family(self, problem: "Problem") -> "TopologyFamily":
+        """The topology family that is meant, for the cluster and the semantics of a problem."""
+        from flexnet.network.build import family_of
+
+        own = self.topology_parameters or {}
+        return family_of(self.topology, degree=problem.cluster.degree, semantics=problem.semantics, **own)
+
     def to_dict(self) -> dict[str, object]:
         """The settings as JSON can hold them; moves, and parameters of a topology, only where they are set here."""
-        from flexnet.network.family import TopologyFamily
-
         values = {item.name: getattr(self, item.name) for item in fields(self)} | {"topology": self.topology_name}
-        if isinstance(self.topology, TopologyFamily):
-            own = {name: getattr(self.topology, name) for name in sorted(self.topology.parameters())}
-            numbers = {name: value for name, value in own.items() if value is None or isinstance(value, int | float)}
-            values |= {"topology_parameters": numbers} if numbers else {}
+        parameters = values.pop("topology_parameters")
+        values |= {"topology_parameters": dict(parameters)} if parameters else {}
         moves = values.pop("moves")
         return values if moves is None else {**values, "moves": dict(moves)}

@@ -1,4 +1,7 @@
-"""A plan as its task graph file is replayed: what is reported of it is what ``flexnet simulate`` says of the file."""
+"""A plan as its task graph file is replayed: what is reported of it is what ``flexnet simulate`` says of the file.
+
+Of a network that was drawn, what it says of the file on that drawing.
+"""
 
 from dataclasses import replace
 
@@ -71,7 +74,7 @@ def written_timeline(problem: Problem, graph: TaskGraph, network: Network, proto
     except FlexNetError:
         return replay(graph, network, protocol=protocol).timeline
     of_file = to_network(file, file.link_bytes_per_ms * 1e3, network.latency)
-    if network.extra_latency.any():  # which a file does not hold, but the drawing it is replayed on
+    if network.topology.speeds is not None:  # which a file rounds or lacks, but not the drawing it is replayed on
         of_file = with_speeds(of_file, network.topology)
     found = replay(to_task_graph(file), Fabric(of_file, to_paths(file, of_file)), protocol=protocol).timeline
     start, end = np.full(graph.n_task, np.inf), np.zeros(graph.n_task)

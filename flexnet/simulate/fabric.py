@@ -41,9 +41,7 @@ class Fabric:
 
     @classmethod
     def of(cls, network: Network) -> "Fabric":
-        """Switches let every flow choose among the shortest paths; where there are none, flows take the routes."""
-        if network.topology.n_switch:
-            return cls(network)
+        """Flows take the network's routes, one for each pair of servers; by `unrouted` every flow chooses."""
         counts = np.diff(network.route_ptr)
         hop_ptr = np.concatenate([[0], network.route_ptr[1:][counts > 0]]).astype(np.int64)
         pair_ptr = np.concatenate([[0], np.cumsum(counts > 0)]).astype(np.int64)

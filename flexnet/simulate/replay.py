@@ -39,7 +39,8 @@ def replay(
     ----------
     graph : TaskGraph
     network : Network or Fabric
-        A network is taken as `Fabric.of` says: where there are switches, every flow takes one of the shortest paths.
+        Flows take the routes of a network; where they are to choose among the shortest paths, see
+        `flexnet.simulate.fabric.unrouted`.
     links : LinkModel, optional
         What `flexnet.simulate.priced_links.replayed_links` chooses for this protocol if None.
     protocol : Protocol

@@ -13,12 +13,11 @@ from flexnet.simulate.protocol import PACKET, Protocol
 from flexnet.simulate.replay import replay
 from flexnet.simulate.replay_report import Replay
 
-__all__ = ["TOLD_RATIO", "all_rounds", "any_in_one_round", "cut_short", "short_cuts"]
+__all__ = ["all_rounds", "any_in_one_round", "cut_short", "short_cuts"]
 
 MANY_TRANSFERS = 100_000
 WINDOW = 1 / 200  # of what the busiest server computes, for which rates stay where transfers are so many
 TOLERANCE = 0.01
-TOLD_RATIO = 1.005  # of times; what is nearer is as fast
 
 WHOLE = PACKET._replace(small_packet_bytes=0.0)
 """The packet simulator, if it ran all rounds."""

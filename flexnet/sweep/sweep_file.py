@@ -175,8 +175,6 @@ def _sentence(error: ValidationError) -> str:
         return f"unknown key {key}{inside}; {hint}"
     if first["type"] == "missing":
         return f"{place} is missing"
-    if first["type"] == "too_short":
-        return f"{place} is empty; it must name at least one"
     message = first["msg"].removeprefix("Value error, ")
     return f"{place}: {message[0].lower()}{message[1:]}, not {first['input']!r}" if place else message
 

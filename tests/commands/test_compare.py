@@ -1,6 +1,7 @@
 """flexnet compare from end to end, and the flags it refuses."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -187,3 +188,12 @@ def test_few_servers_have_few_interfaces(capsys) -> None:
         status, _, err = compare(capsys, *words, "--topology", "topoopt,random")
         assert (status, err) == (0, "")
     assert compare(capsys, "--explain", "--nsimnode", "3", "--node-degree", "4", "--topology", "topoopt")[0] == 2
+
+
+def test_what_flows_take_that_choose_their_paths_is_remarked_on(capsys) -> None:
+    words = ("vgg", "--batch-size", "64", "--nsimnode", "8", "--topology", "leafspine", "--servers-per-leaf", "4")
+    words += ("--same", "degree", "--no-prices", "--search-budget", "2", "--json")
+    status, out, _ = compare(capsys, *words)
+    assert status == 0
+    (found,) = orjson.loads(out)["networks"]
+    assert re.search(r"ms to .* ms in 4 draws where every flow takes any of the shortest paths", found["remark"])

@@ -68,6 +68,15 @@ def ring_with_a_double_link(path: Path) -> Path:
     return path
 
 
+def uneven(path: Path) -> Path:
+    """Four servers in a ring, whose speeds are no multiples of each other."""
+    graph = nx.cycle_graph(4)
+    with_speeds(graph, path)
+    graph.edges[0, 1]["bandwidth"] = 17.125e9
+    nx.write_graphml(graph, path)
+    return path
+
+
 def with_speeds(graph: nx.Graph, path: Path) -> Path:
     nx.set_edge_attributes(graph, 12.5e9, "bandwidth")
     nx.set_edge_attributes(graph, 1e-6, "latency")
@@ -75,7 +84,7 @@ def with_speeds(graph: nx.Graph, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("draw", [two_leaves, circulant, ring_with_a_double_link])
+@pytest.mark.parametrize("draw", [two_leaves, circulant, ring_with_a_double_link, uneven])
 def test_a_replay_on_the_drawing_tells_what_was_searched(
     draw: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -172,6 +172,17 @@ def test_a_drawing_has_one_speed_and_degree(run, written, tmp_path) -> None:
     assert (rows[0]["interface_gbps"], rows[0]["interfaces"]) == (100.0, 2)
 
 
+def test_a_drawing_of_several_speeds_has_its_price_whatever_the_money(run, written, tmp_path) -> None:
+    ring = nx.cycle_graph(4)
+    nx.set_edge_attributes(ring, {edge: 12.5e9 * (1 + i % 2) for i, edge in enumerate(ring.edges)}, "bandwidth")
+    nx.set_edge_attributes(ring, 1e-6, "latency")
+    nx.write_graphml(ring, tmp_path / "ring.graphml")
+    text = PRICES.replace('"fc"', '"ring.graphml"').replace("[16, 128]", "[4]").replace("[8]", "[2]")
+    assert run("sweep", written(text + 'same = "cost"\n'))[0] == 0
+    (row,) = (row for row in read_rows(tmp_path / "sweep") if row["topology"] == "ring.graphml")
+    assert row["interface_gbps"] == 150.0 and row["dollars"] > 0
+
+
 @pytest.mark.parametrize(
     ("words", "text", "sentence"),
     [
@@ -190,11 +201,6 @@ def test_a_drawing_has_one_speed_and_degree(run, written, tmp_path) -> None:
             ("sweep", "sweep.toml"),
             SEARCHES.replace("alexnet", "dlrm") + 'flags = { "--arch-mlp-bot" = "4-2", "--mfile" = "m.json" }\n',
             "flags of [model.dlrm] has --mfile, which is no flag of that model; it has --arch-embedding-size, ",
-        ),
-        (
-            ("sweep", "sweep.toml"),
-            PRICES.replace("[8]", "[]"),
-            "sweep.toml: degrees is empty; it must name",
         ),
         (("sweep", "sweep.toml", "--scheduler", "here"), PRICES, "it must be an address like tcp://127.0.0.1:8786"),
         (("sweep", "sweep.toml", "--scheduler", "tcp://a:1", "--jobs", "2"), PRICES, "exclude each other"),

@@ -52,13 +52,11 @@ def test_figures_are_those_of_the_search(ring: Measured) -> None:
     assert figures["bandwidth_tax"] >= 1
 
 
-def test_plans_are_searched_on_the_switches_and_their_flows_spread() -> None:
-    """Four servers a leaf and one link up: what stays within a leaf is faster than what an ideal switch is best for."""
+def test_plans_are_searched_on_the_switches() -> None:
+    """Four servers a leaf, one link up: what stays within a leaf is faster than what an ideal switch is best for."""
     spread = search(LeafSpine(servers_per_leaf=4, oversubscription=4.0), 60, n_server=8, batch_size=2048)
     assert sorted(set(spread.hops.tolist())) == [2, 4]  # by one leaf, and over a spine
     paths = unrouted(spread.found.topology, 5e9, 1e-6)
-    times = sorted(one.seconds for one in replays(spread.found.plan.task_graph(), paths, range(5)))
-    assert spread.seconds == times[2]
     switch = search("fattree", 60, n_server=8, batch_size=2048)
     ideal = next(replays(switch.found.plan.task_graph(), paths, range(1)))
     assert spread.seconds < ideal.seconds

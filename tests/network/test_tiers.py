@@ -4,7 +4,7 @@ import pytest
 from flexnet.errors import FlexNetError
 from flexnet.network.routes import all_shortest_paths, routes_by_target, routes_for
 from flexnet.network.topologies.kary import kary_fat_tree, kary_ports
-from flexnet.network.topologies.leafspine import leaf_spine
+from flexnet.network.topologies.leafspine import LeafSpine, leaf_spine
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 
 
@@ -81,3 +81,7 @@ def test_routes_by_target_are_shortest_paths():
         routes_for(topology, semantics, np.random.default_rng(0))[1].tolist() for semantics in (ORIGINAL, CORRECTED)
     )
     assert by_target == routes_by_target(topology)[1].tolist() != drawn
+
+
+def test_few_servers_need_no_spine_whatever_the_ratio():
+    assert leaf_spine(2, 4, 4.0).n_switch == LeafSpine(4, 4.0).build(2, None, np.random.default_rng(0)).n_switch == 1

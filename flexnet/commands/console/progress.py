@@ -1,4 +1,4 @@
-"""What a running command shows: a live line on a terminal, some ten plain lines elsewhere."""
+"""What a running command shows: a live line on a terminal, elsewhere some ten plain lines, one a minute at least."""
 
 import sys
 import time
@@ -78,7 +78,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 class Display:
-    """Progress of a search: one live line on a terminal, some ten plain lines elsewhere.
+    """Progress of a search: one live line on a terminal, elsewhere some ten plain lines, and one a minute at least.
 
     Parameters
     ----------

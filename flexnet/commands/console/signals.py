@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flexnet.interrupts import give_up, undisturbed
@@ -44,12 +44,8 @@ def interruptible() -> Iterator[Interruption]:
     def note(number: int, _frame: object) -> None:
         asked.signal = number
 
-    previous = {number: signal.signal(number, note) for number in STOPPING}
-    try:
+    with _handled_by(note):
         yield asked
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 @contextmanager
@@ -64,12 +60,20 @@ def raising() -> Iterator[Interruption]:
         asked.signal = number
         raise KeyboardInterrupt
 
-    previous = {number: signal.signal(number, stop) for number in STOPPING}
-    try:
+    with _handled_by(stop):
         yield asked
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
+    """Have signals handled, but for those that whoever started the program wants ignored, as nohup does SIGHUP."""
+    heard = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number, before in previous.items():
+            signal.signal(number, signal.SIG_DFL if before is None else before)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What commands accept: the largest numbers, and sizes that must fit each other."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from pathlib import Path
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
@@ -13,6 +14,7 @@ __all__ = [
     "MAX_SERVERS",
     "check_degree",
     "check_divides",
+    "check_drawing",
     "check_parameters",
 ]
 
@@ -65,6 +67,20 @@ def check_parameters(topology: str, given: Iterable[str]) -> None:
         names = [name for name in TOPOLOGIES if FAMILY_PARAMETERS[flag] in TOPOLOGIES[name].parameters()]
         if topology not in names:
             raise FlexNetError(f"{flag} is for --topology {' and '.join(names)}; the topology is {topology}")
+
+
+def check_drawing(path: Path, given: Container[str]) -> None:
+    """Refuse flags beside a drawing that say how its links are.
+
+    Raises
+    ------
+    FlexNetError
+        Naming the first of them.
+    """
+    of_links = (*FAMILY_PARAMETERS, "--interface-bandwidth", "--network-latency")
+    flag = next((flag for flag in of_links if flag in given), None)
+    if flag is not None:
+        raise FlexNetError(f"{flag} has no meaning for the network in {path}: it has links and speeds of its own")
 
 
 def check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:

@@ -8,7 +8,7 @@ from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import check_divides
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.model_flags import built_model, is_model_file, toy_model, unused_model_flags
-from flexnet.commands.requests.search_network import named_network, read_drawing
+from flexnet.commands.requests.search_network import drawn_network, named_network
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.graph import ModelGraph
@@ -18,7 +18,6 @@ from flexnet.search.settings import Settings, method_of
 from flexnet.simulate.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
-    from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
 
 __all__ = ["SearchRequest", "search_request"]
@@ -112,12 +111,17 @@ def search_request(asked: Asked) -> SearchRequest:
     values, given = asked.values, asked.given
     assert asked.model is not None
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
-    topology, cluster = named_network(values, given) if drawing is None else read_drawing(values, given)
+    topology: str | Topology
+    if drawing is None:
+        topology, parameters, cluster = named_network(values, given)
+    else:
+        topology, cluster = drawn_network(values, given)
+        parameters = {}
     gpu = values["gpu"] or (None if values["mfile"] is not None else "a100")
     semantics = PRESETS[values["semantics"]]
     if values["bucket_mb"]:
         _check_buckets(values["protocol"], semantics)
-    settings = _settings(topology, values, gpu if semantics.limit_memory else None)
+    settings = _settings(topology, parameters, values, gpu if semantics.limit_memory else None)
     every_cut = _every_cut(values["cuts"], semantics)
     if values["gpu"] is not None and values["mfile"] is not None and not every_cut:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
@@ -185,12 +189,15 @@ def _every_cut(cuts: str | None, semantics: Semantics) -> bool:
     return semantics.shard_parameters and cuts != "measured"
 
 
-def _settings(topology: "str | TopologyFamily | Topology", values: dict[str, Any], gpu: str | None) -> Settings:
+def _settings(
+    topology: "str | Topology", parameters: dict[str, Any], values: dict[str, Any], gpu: str | None
+) -> Settings:
     memory = GPUS[gpu].memory_bytes if gpu is not None else float("inf")
     if values["gpu_memory"] is not None:
         memory = values["gpu_memory"] * 1e9
     return Settings(
         topology=topology,
+        topology_parameters=parameters or None,
         budget=_budget(values),
         time=values["time"],
         method=values["method"],

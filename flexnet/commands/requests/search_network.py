@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
-from flexnet.commands.requests.limits import FAMILY_PARAMETERS, MAX_SERVERS, check_degree, check_parameters
+from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_drawing, check_parameters
 from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.errors import FlexNetError, one_of
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
@@ -13,16 +13,13 @@ from flexnet.plan.semantics import PRESETS
 from flexnet.units import gbps_to_bytes_per_s, us_to_s
 
 if TYPE_CHECKING:
-    from flexnet.network.family import TopologyFamily
     from flexnet.network.topology import Topology
 
-__all__ = ["named_network", "read_drawing"]
-
-_OF_LINKS = ("--interface-bandwidth", "--network-latency")
+__all__ = ["drawn_network", "named_network"]
 
 
-def named_network(values: dict[str, Any], given: Given) -> "tuple[str | TopologyFamily, Cluster]":
-    """A family by its name, with those parameters that are not the cluster's, and the servers it joins.
+def named_network(values: dict[str, Any], given: Given) -> tuple[str, dict[str, Any], Cluster]:
+    """The name of a family, those of its parameters that are not the cluster's, and the servers it joins.
 
     Parameters
     ----------
@@ -56,10 +53,10 @@ def named_network(values: dict[str, Any], given: Given) -> "tuple[str | Topology
     if "degree" in has:
         check_degree(name, cluster.degree, cluster.n_server, f"--nsimnode is {cluster.n_server}")
     own = {flag.name: values[flag.name] for flag in OF_SWITCHES if flag.name in has}
-    return (TOPOLOGIES[name].make(**own) if own else name), cluster
+    return name, own, cluster
 
 
-def read_drawing(values: dict[str, Any], given: Given) -> "tuple[Topology, Cluster]":
+def drawn_network(values: dict[str, Any], given: Given) -> "tuple[Topology, Cluster]":
     """The topology in a file, and its servers, with links no slower than its narrowest.
 
     Raises
@@ -70,9 +67,7 @@ def read_drawing(values: dict[str, Any], given: Given) -> "tuple[Topology, Clust
     from flexnet.network.graph_file import read_topology
 
     path: Path = values["topology"]
-    of_links = next((flag for flag in (*FAMILY_PARAMETERS, *_OF_LINKS) if flag in given), None)
-    if of_links is not None:
-        raise FlexNetError(f"{of_links} has no meaning for the network in {path}: it has links and speeds of its own")
+    check_drawing(path, given)
     topology = read_topology(path)
     if topology.n_server > MAX_SERVERS:
         raise FlexNetError(f"{path} has {topology.n_server} servers; at most {MAX_SERVERS} can be searched")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.commands.requests.flags import Flag, Given, only_word, switch
-from flexnet.commands.requests.limits import FAMILY_PARAMETERS, MAX_INTEGER, check_parameters
+from flexnet.commands.requests.limits import FAMILY_PARAMETERS, MAX_INTEGER, check_drawing, check_parameters
 from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.commands.requests.types import Name, Number, Segments, TopologyName, Whole
 from flexnet.errors import FlexNetError
@@ -18,6 +18,7 @@ from flexnet.units import gbps_to_bytes_per_s, us_to_s
 __all__ = ["SIMULATE_FLAGS", "SimulateRequest", "simulate_request"]
 
 _MAX_DRAWS = 10_000
+
 SIMULATE_FLAGS = [
     Flag(
         ["network", "--network"],
@@ -201,11 +202,7 @@ def _check_link_model(values: Mapping[str, Any], given: Given) -> None:
 def _check_parameters(topology: str | Path, given: Given) -> None:
     """Refuse flags that the topology does not have."""
     if isinstance(topology, Path):
-        flag = next((f for f in (*FAMILY_PARAMETERS, "--interface-bandwidth", "--network-latency") if f in given), None)
-        if flag is not None:
-            raise FlexNetError(
-                f"{flag} has no meaning for the network in {topology}: it has links and speeds of its own"
-            )
+        check_drawing(topology, given)
     else:
         check_parameters(topology, given)
     if "--rings" in given and topology not in ("file", "topoopt"):

@@ -189,7 +189,7 @@ def contender_of(point: dict[str, Any]) -> Contender:
     prices = read_prices(Path(file) if (file := point["files"].get("prices")) else None) if point["priced"] else None
     asked = Interfaces(point["degree"], point["bandwidth"])
     dollars = 0.0
-    if point["same"] == "cost":
+    if point["same"] == "cost" and fabric.drawing is None:  # which is what it is, whatever it costs
         assert prices is not None
         dollars = direct(point["servers"] * asked.count, asked.gbps, point["panel"]).dollars(prices)
     return Contender.of(fabric, Terms(asked, point["same"], prices, dollars))

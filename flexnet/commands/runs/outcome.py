@@ -1,7 +1,7 @@
 """Reads what a run left behind, for those who look at it later."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,37 +71,6 @@ def read_run(directory: Path) -> Run:
     return run_of(directory, document)
 
 
-def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
-    """What reports read of a run besides the types of its fields, and whether it is right."""
-    inputs = document["inputs"]
-    for name in ("arguments", "command_line", "remarks", "operators_changed"):
-        yield name, all(isinstance(word, str) for word in _list(document.get(name, [])))
-    for name, least in (("batch_size", 1), ("big_gpu", 0)):
-        yield f"inputs.{name}", isinstance(inputs[name], int) and inputs[name] >= least
-    settings = inputs["settings"]
-    yield "inputs.settings", isinstance(settings, dict) and _is_number(settings.get("gpu_memory", ""), or_none=True)
-    for flag, file in document["files"].items():
-        named = isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "sha256"))
-        yield f"files.{flag}", named
-    yield "lower_bound_ms", _is_number(document.get("lower_bound_ms"), or_none=True)
-    for name in (f"{one}_bound" for one in FIXED if f"{one}_bound_ms" in document):
-        yield f"{name}_ms", _is_number(document[f"{name}_ms"]) and isinstance(document.get(f"{name}_of"), str)
-    cuts = document.get("estimated_cuts", {"operators": 0.0, "compute_time": 0.0})
-    for name, shares in (("estimated_cuts", cuts), ("bound_terms", document.get("bound_terms", {}))):
-        yield name, isinstance(shares, dict) and all(map(_is_number, shares.values()))
-    yield "estimated_cuts", {"operators", "compute_time"} <= cuts.keys()
-    yield "extended_at", all(isinstance(at, int) for at in _list(document.get("extended_at", [])))
-
-
-def _list(value: object) -> Sequence[object]:
-    """A list, or one that no check accepts."""
-    return value if isinstance(value, list) else [None]
-
-
-def _is_number(value: object, *, or_none: bool = False) -> bool:
-    return (value is None and or_none) or (isinstance(value, int | float) and math.isfinite(value))
-
-
 def run_of(directory: Path, document: Mapping[str, Any]) -> Run:
     """The run in a directory that ``document`` describes.
 
@@ -115,3 +84,36 @@ def run_of(directory: Path, document: Mapping[str, Any]) -> Run:
     path = directory / HISTORY
     history = read_history(path) if path.exists() else None
     return Run(directory, document, read_plan_file(directory / PLAN), history)
+
+
+def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+    """What reports read of a run besides the types of its fields, and whether it is right."""
+    inputs = document["inputs"]
+    for name in ("arguments", "command_line", "remarks", "operators_changed"):
+        yield name, _is_list_of(document.get(name, []), str)
+    for name, least in (("batch_size", 1), ("big_gpu", 0)):
+        yield f"inputs.{name}", isinstance(inputs[name], int) and inputs[name] >= least
+    settings = inputs["settings"]
+    yield "inputs.settings", isinstance(settings, dict) and _is_number(settings.get("gpu_memory", ""), or_none=True)
+    for flag, file in document["files"].items():
+        named = isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "sha256"))
+        yield f"files.{flag}", named
+    yield "lower_bound_ms", _is_number(document.get("lower_bound_ms"), or_none=True)
+    for name in (f"{one}_bound" for one in FIXED if f"{one}_bound_ms" in document):
+        yield f"{name}_ms", _is_number(document[f"{name}_ms"]) and isinstance(document.get(f"{name}_of"), str)
+    cuts = document.get("estimated_cuts", {"operators": 0.0, "compute_time": 0.0})
+    yield "estimated_cuts", _are_numbers(cuts) and {"operators", "compute_time"} <= cuts.keys()
+    yield "bound_terms", _are_numbers(document.get("bound_terms", {}))
+    yield "extended_at", _is_list_of(document.get("extended_at", []), int)
+
+
+def _is_list_of(value: object, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+
+def _are_numbers(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_is_number, value.values()))
+
+
+def _is_number(value: object, *, or_none: bool = False) -> bool:
+    return (value is None and or_none) or (isinstance(value, int | float) and math.isfinite(value))

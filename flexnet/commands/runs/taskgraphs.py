@@ -58,14 +58,20 @@ def fabric_of(file: TaskGraphFile, bandwidth: float | None, latency: float | Non
     return Fabric(network, to_paths(file, network))
 
 
-def on_drawing(file: TaskGraphFile, drawing: Topology) -> Fabric | None:
-    """The file's network with the speeds of a drawing, if that has the same links; None if it is another network.
+def on_drawing(path: Path, drawing: Topology) -> Fabric | None:
+    """A file's network with the speeds of a drawing, if that has the same links; None if it is another network.
 
     Routes and rings are the file's: those that were searched.
     """
-    if (file.n_server, file.n_switch) != (drawing.n_server, drawing.n_switch) or drawing.speeds is None:
+    if drawing.speeds is None:
         return None
-    fabric = fabric_of(file, None, None)
-    if not np.array_equal(fabric.network.topology.links > 0, drawing.links > 0):
+    try:
+        fabric = fabric_of(read_tasks(path)[0], None, None)
+    except FlexNetError:  # of the file's own network, which need not make sense
+        return None
+    links = fabric.network.topology.links
+    if links.shape != drawing.links.shape or fabric.network.topology.n_server != drawing.n_server:
+        return None
+    if not np.array_equal(links > 0, drawing.links > 0):
         return None
     return replace(fabric, network=with_speeds(fabric.network, drawing))

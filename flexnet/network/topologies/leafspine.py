@@ -20,7 +20,7 @@ class LeafSpine(TopologyFamily):
     Parameters
     ----------
     servers_per_leaf : int
-        All servers if there are fewer.
+        Places of a leaf switch; some stay empty if there are fewer servers.
     oversubscription : float
     """
 
@@ -31,7 +31,7 @@ class LeafSpine(TopologyFamily):
 
     def build(self, n_server: int, demand: Demand | None, rng: np.random.Generator) -> Topology:
         """Wire the servers; nothing is left to chance."""
-        return leaf_spine(n_server, min(self.servers_per_leaf, n_server), self.oversubscription)
+        return leaf_spine(n_server, self.servers_per_leaf, self.oversubscription)
 
     def interfaces(self, n_server: int) -> int:
         """One."""
@@ -66,6 +66,7 @@ def leaf_spine(n_server: int, servers_per_leaf: int, oversubscription: float) ->
     """
     if n_server < 1 or servers_per_leaf < 1:
         raise FlexNetError(f"a leaf-spine of {n_server} servers, {servers_per_leaf} a leaf; both must be at least 1")
+    n_leaf = -(-n_server // servers_per_leaf)
     n_spine = round(servers_per_leaf / oversubscription) if oversubscription > 0 else 0
     if n_spine < 1 or abs(n_spine * oversubscription - servers_per_leaf) > 1e-9 * servers_per_leaf:
         raise FlexNetError(
@@ -73,7 +74,6 @@ def leaf_spine(n_server: int, servers_per_leaf: int, oversubscription: float) ->
             f"{servers_per_leaf / oversubscription if oversubscription else np.inf:g} links up; it must be a whole "
             "number of 1 or more"
         )
-    n_leaf = -(-n_server // servers_per_leaf)
     n_spine = n_spine if n_leaf > 1 else 0
     leaf = n_server + np.arange(n_server) // servers_per_leaf
     links = np.zeros((n_server + n_leaf + n_spine,) * 2, np.int64)

@@ -2,7 +2,9 @@
 
 import errno
 import io
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from command_lines import SEARCH, environment, errors_of, run_json, search_words
 
 from flexnet.__main__ import main
 from flexnet.commands.console.progress import Display
+from flexnet.commands.console.signals import interruptible, raising
 from flexnet.search.driver import Progress
 
 
@@ -81,6 +84,19 @@ def test_a_search_without_end_has_a_line_whenever_proposals_have_doubled(capsys:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["1:", "2:", "4:", "8:", "16:", "32:", "64:"]
     assert lines[-1] == "64: current 1.000 ms, best 1.000 ms, 100 proposals/s"
+
+
+@pytest.mark.parametrize("heard", [interruptible, raising])
+def test_what_whoever_starts_us_wants_ignored_stays_ignored(heard) -> None:
+    """As nohup does SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with heard() as stopped:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert not stopped()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_reader_that_goes_away_does_not_end_a_search(tmp_path: Path) -> None:
