@@ -111,9 +111,9 @@ def read_graph(path: str | Path, batch_size: int | None = None) -> tuple[ModelGr
         ) from None
     if not operators:
         raise FlexNetError(f"{path} has no operators; a model has at least one")
-    named = Counter(op.name for op in operators)
-    if named.most_common(1)[0][1] > 1:
-        raise FlexNetError(f"{path}: two operators are called {named.most_common(1)[0][0]}; names are unique")
+    (name_of_most, count), *_ = Counter(op.name for op in operators).most_common(1)
+    if count > 1:
+        raise FlexNetError(f"{path}: two operators are called {name_of_most}; names are unique")
     check_batch(path, operators, wanted)
     graph = ModelGraph(name, wanted, tuple(operators), dtype, find_repeats(operators), idle)
     if graph.n_parameter != document.get("parameters"):

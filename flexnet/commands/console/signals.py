@@ -37,9 +37,6 @@ class Interruption:
 def interruptible() -> Iterator[Interruption]:
     """While it lasts, handlers of SIGINT, SIGTERM and SIGHUP only note them; the previous ones are restored after."""
     asked = Interruption()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
 
     def note(number: int, _frame: object) -> None:
         asked.signal = number
@@ -52,9 +49,6 @@ def interruptible() -> Iterator[Interruption]:
 def raising() -> Iterator[Interruption]:
     """While it lasts, SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl-C does; it tells which came."""
     asked = Interruption()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
 
     def stop(number: int, _frame: object) -> None:
         asked.signal = number
@@ -66,7 +60,13 @@ def raising() -> Iterator[Interruption]:
 
 @contextmanager
 def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Have signals handled, but for those that whoever started the program wants ignored, as nohup does SIGHUP."""
+    """Have signals handled, but for those that whoever started the program wants ignored, as nohup does SIGHUP.
+
+    Only the main thread can; elsewhere nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     heard = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, handler) for number in heard}
     try:

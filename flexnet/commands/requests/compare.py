@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag, switch
+from flexnet.commands.requests.limits import degree_of
 from flexnet.commands.requests.model_command import Asked
 from flexnet.commands.requests.search_flags import MAX_BUDGET, SEARCH_FLAGS
 from flexnet.commands.requests.shared_flags import OF_SWITCHES
@@ -195,10 +196,7 @@ def compare_request(asked: Asked) -> CompareRequest:
     drawn = [fabric_of(name, values["nsimnode"], parameters, values["panel"]) for name in names if "." in name]
     n_server = values["nsimnode"] or (drawn[0].n_server if drawn else 1)
     fabrics = tuple(fabric_of(name, n_server, parameters, values["panel"]) for name in names)
-    degree = values["node_degree"]
-    if "--node-degree" not in asked.given:  # of a few servers, no more than there are, as in a search
-        degree = min(degree, n_server)
-    interfaces = Interfaces(degree, values["interface_bandwidth"])
+    interfaces = Interfaces(degree_of(values, asked.given, n_server), values["interface_bandwidth"])
     prices = None if values["no_prices"] else read_prices(values["prices"])
     dollars, reference = values["dollars"] or 0.0, ""
     if values["same"] == "cost" and not dollars:

@@ -1,7 +1,8 @@
 """What commands accept: the largest numbers, and sizes that must fit each other."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
@@ -16,6 +17,7 @@ __all__ = [
     "check_divides",
     "check_drawing",
     "check_parameters",
+    "degree_of",
 ]
 
 MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
@@ -29,6 +31,12 @@ FAMILY_PARAMETERS = {
     "--ports": "ports",
 }
 """Flags that are parameters of topology families, with their names there."""
+
+
+def degree_of(values: Mapping[str, Any], given: Container[str], n_server: int) -> int:
+    """Interfaces of a server: those that were asked for, else the default, or of a few servers as many as there are."""
+    degree: int = values["node_degree"]
+    return degree if "--node-degree" in given else min(degree, n_server)
 
 
 def check_degree(topology: str, degree: int, n_server: int, servers: str) -> None:

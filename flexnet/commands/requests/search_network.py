@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexnet.commands.requests.flags import Given
-from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_drawing, check_parameters
+from flexnet.commands.requests.limits import MAX_SERVERS, check_degree, check_drawing, check_parameters, degree_of
 from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.errors import FlexNetError, one_of
 from flexnet.network.topologies import DRAWINGS, TOPOLOGIES
@@ -39,19 +39,17 @@ def named_network(values: dict[str, Any], given: Given) -> tuple[str, dict[str, 
             f"--topology is missing; choose {one_of(tuple(TOPOLOGIES))}, or name a {one_of(DRAWINGS)} file"
         )
     check_parameters(name, given)
-    degree: int = values["node_degree"]
-    if "--node-degree" not in given:  # of a few servers, no more than there are
-        degree = min(degree, values["nsimnode"] or 1)
+    n_server = values["nsimnode"] or 1
     cluster = Cluster(
-        n_server=values["nsimnode"] or 1,
+        n_server=n_server,
         big_gpu=values["big_gpu"],
         latency=_latency(values),
-        degree=degree,
+        degree=degree_of(values, given, n_server),
         **_bytes_per_s(values, "interface_bandwidth", "inter_gpu_bandwidth"),
     )
     has = TOPOLOGIES[name].parameters()
     if "degree" in has:
-        check_degree(name, cluster.degree, cluster.n_server, f"--nsimnode is {cluster.n_server}")
+        check_degree(name, cluster.degree, n_server, f"--nsimnode is {n_server}")
     own = {flag.name: values[flag.name] for flag in OF_SWITCHES if flag.name in has}
     return name, own, cluster
 

@@ -10,6 +10,7 @@ from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag
 from flexnet.commands.requests.model_flags import is_model_file, model_flags
 from flexnet.commands.requests.search import SearchRequest
+from flexnet.commands.requests.shared_flags import OF_SWITCHES
 from flexnet.commands.requests.types import FilePath, Name, Whole
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import DRAWINGS
@@ -125,7 +126,7 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or 64
     common = asked.search.model_dump(exclude_none=True)
     common |= {} if table.gpu_memory is None else {"gpu_memory": table.gpu_memory}
-    parameters = {name: common.pop(name, None) for name in ("servers_per_leaf", "oversubscription", "ports")}
+    parameters = {flag.name: common.pop(flag.name, None) for flag in OF_SWITCHES}
     files = {}
     if is_model_file(one["model"]):
         files["model"] = str((beside / one["model"]).absolute())
