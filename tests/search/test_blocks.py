@@ -21,7 +21,7 @@ from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, same_strategy
 from flexnet.search.moves import MOVES
-from flexnet.search.moves.blocks import copy_of, home, make_blocks, spread
+from flexnet.search.moves.blocks import across, copy_of, home, make_blocks, spread
 from flexnet.search.moves.chains import chains_of
 from flexnet.search.moves.deal import deal_out
 from flexnet.search.moves.space import make_space
@@ -284,6 +284,26 @@ def test_a_cut_is_legal_whatever_is_wanted(seed):
             assert found.degrees == wanted
         elif any(degrees[rank - 1] == len(found.devices) for degrees in same):
             assert found.degrees[rank - 1] == len(found.devices)
+
+
+def test_rows_of_a_cut_along_several_axes_become_columns():
+    rng = np.random.default_rng(0)
+    assert across(rng, np.array([4, 5, 6, 7]), (2, 1, 2)).tolist() == [4, 6, 5, 7]
+    assert across(rng, np.arange(6), (3, 2)).tolist() == [0, 2, 4, 1, 3, 5]
+    both = {tuple(across(rng, np.arange(8), (2, 2, 2)).tolist()) for _ in range(20)}  # rows of two, or of four
+    assert both == {(0, 4, 1, 5, 2, 6, 3, 7), (0, 2, 4, 6, 1, 3, 5, 7)}
+
+
+def test_layers_that_are_cut_anew_lie_along_each_other_and_across():
+    problem = every_cut(mlp(2, 64), 4)
+    start = make_strategy(problem, [Config((1, 4), (0, 1, 2, 3))] * 2)
+    move, rng = MOVES["recut"](make_space(problem, strided=False)), np.random.default_rng(0)
+    found = set()
+    for _ in range(400):
+        changed = move.propose(rng, start)
+        if changed is not None:
+            found |= {config.devices for config in configs_of(problem, changed) if config.degrees == (2, 1, 2)}
+    assert {(0, 2, 1, 3), (0, 1, 2, 3)} <= found
 
 
 @pytest.mark.parametrize("name", sorted(MOVES))

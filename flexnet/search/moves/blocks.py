@@ -18,7 +18,7 @@ from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 from flexnet.search.moves.chains import Chain, chains_of
 
-__all__ = ["Blocks", "Ints", "copy_of", "home", "make_blocks", "spread"]
+__all__ = ["Blocks", "Ints", "across", "copy_of", "home", "make_blocks", "spread"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -287,6 +287,28 @@ def home(strategy: Strategy, op: int) -> Ints:
 def copy_of(strategy: Strategy) -> Strategy:
     """The strategy with arrays of its own."""
     return Strategy(strategy.choice.copy(), strategy.devices.copy(), strategy.after.copy())
+
+
+def across(rng: np.random.Generator, servers: Ints, degrees: tuple[int, ...]) -> Ints:
+    """Servers with the grid that a cut along several axes makes of them transposed, at one of its axes.
+
+    Operators in a row that are cut along output and input channels each read along one side of the grid what was
+    computed along the other, so that every second one should lie across (S. Singh et al., arXiv:2305.13525).
+
+    >>> across(np.random.default_rng(0), np.array([4, 5, 6, 7]), (2, 1, 2))
+    array([4, 6, 5, 7])
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Chooses the axis, where more than two are cut.
+    servers : int64 (n,)
+    degrees : tuple of int
+        At least two of them above 1, their product ``n``.
+    """
+    sides = [side for side in dict.fromkeys(np.cumprod(degrees).tolist()) if 1 < side < len(servers)]
+    transposed: Ints = servers.reshape(sides[int(rng.integers(len(sides)))], -1).T.ravel()
+    return transposed
 
 
 def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:

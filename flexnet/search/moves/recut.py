@@ -3,7 +3,7 @@
 import numpy as np
 
 from flexnet.plan.strategy import Strategy
-from flexnet.search.moves.blocks import copy_of
+from flexnet.search.moves.blocks import across, copy_of
 from flexnet.search.moves.hold import hold_back
 from flexnet.search.moves.move import Move
 
@@ -11,6 +11,7 @@ __all__ = ["Recut"]
 
 ALONG_THE_BATCH = 0.6  # of the proposals, if not so already; the others cut all as one of them can be
 HOLDING = 0.15  # of the proposals let reductions wait for what crosses the border of the block
+ACROSS = 0.5  # of the cuts along several axes lie across what is cut so on the same servers in their order
 MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along with their block
 
 
@@ -25,6 +26,8 @@ class Recut(Move):
         degrees = None
         if rng.random() >= ALONG_THE_BATCH or blocks.lies_along_batch(strategy, block, servers):
             degrees = blocks.other_degrees(rng, block[int(rng.integers(len(block)))], len(servers))
+        if degrees is not None and max(degrees) < len(servers) and rng.random() < ACROSS:
+            servers = across(rng, servers, degrees)
         stay = len(block) > 1 and rng.random() >= MOVE_TABLES
         changed = copy_of(strategy)
         for op in block:
