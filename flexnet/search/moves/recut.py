@@ -11,7 +11,7 @@ __all__ = ["Recut"]
 
 ALONG_THE_BATCH = 0.6  # of the proposals, if not so already; the others cut all as one of them can be
 HOLDING = 0.15  # of the proposals let reductions wait for what crosses the border of the block
-ACROSS = 0.5  # of the cuts along several axes lie across what is cut so on the same servers in their order
+ACROSS = 0.2  # of the cuts along several axes lie across what is cut so on the same servers in their order
 MOVE_TABLES = 0.2  # of the proposals move operators that cannot be cut along with their block
 
 
