@@ -49,6 +49,7 @@ def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
     blocks, heavy = space.blocks, heavy_operators(space)
     beside = {op for h in heavy for op in blocks.neighbours[h] if not blocks.weighted[op]}
     recuts, seen = list(heavy_recuts(np.random.default_rng(0), space, start)), set()
+    laid = set()
     for strategy in recuts:
         assert same_strategy(make_strategy(space.problem, configs_of(space.problem, strategy)), strategy)
         changed = changed_operators(strategy, start)
@@ -63,12 +64,17 @@ def test_heavy_operators_and_those_beside_them_are_cut_in_every_other_way():
             servers = home(strategy, op)
             assert len(servers) == space.parts[op][choice] == prod(space.degrees[op][choice])
             seen.add((op, choice, tuple(sorted(servers.tolist()))))
+            laid.add((op, choice, tuple(blocks.servers_of(strategy, op).tolist())))
     for op in (*heavy, *beside):
         assert blocks.servers_of(start, op).tolist() == [0, 1, 2, 3]
         for choice, n in enumerate(space.parts[op]):
             if 4 % n == 0 and choice != start.choice[op]:
                 assert (op, choice, tuple(range(0, 4, 4 // n))) in seen  # spread
                 assert (op, choice, tuple(range(n))) in seen  # side by side
+            if n == 4 and max(space.degrees[op][choice]) < 4:  # along two axes: as they are, and across
+                assert {(op, choice, (0, 1, 2, 3)), (op, choice, (0, 2, 1, 3))} <= laid
+    cuts = {(n, degrees) for op in heavy for n, degrees in zip(space.parts[op], space.degrees[op], strict=True)}
+    assert any(n == 4 and max(degrees) < 4 for n, degrees in cuts)
     keys = [tuple(array.tobytes() for array in strategy) for strategy in recuts]
     assert len(set(keys)) == len(keys)
 

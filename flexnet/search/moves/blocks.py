@@ -289,26 +289,18 @@ def copy_of(strategy: Strategy) -> Strategy:
     return Strategy(strategy.choice.copy(), strategy.devices.copy(), strategy.after.copy())
 
 
-def across(rng: np.random.Generator, servers: Ints, degrees: tuple[int, ...]) -> Ints:
-    """Servers with the grid that a cut along several axes makes of them transposed, at one of its axes.
+def across(servers: Ints, degrees: tuple[int, ...]) -> list[Ints]:
+    """Servers with the grid that a cut along several axes makes of them transposed; for three axes at one or the other.
 
     Operators in a row that are cut along output and input channels each read along one side of the grid what was
-    computed along the other, so that every second one should lie across (S. Singh et al., arXiv:2305.13525).
+    computed along the other, so that every second one should lie across (S. Singh et al., arXiv:2305.13525).  Empty
+    where no more than one axis is cut.
 
-    >>> across(np.random.default_rng(0), np.array([4, 5, 6, 7]), (2, 1, 2))
-    array([4, 6, 5, 7])
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Chooses the axis, where more than two are cut.
-    servers : int64 (n,)
-    degrees : tuple of int
-        At least two of them above 1, their product ``n``.
+    >>> across(np.array([4, 5, 6, 7]), (2, 1, 2))
+    [array([4, 6, 5, 7])]
     """
     sides = [side for side in dict.fromkeys(np.cumprod(degrees).tolist()) if 1 < side < len(servers)]
-    transposed: Ints = servers.reshape(sides[int(rng.integers(len(sides)))], -1).T.ravel()
-    return transposed
+    return [servers.reshape(side, -1).T.ravel() for side in sides]
 
 
 def spread(n_server: int, n: int, place: int, *, strided: bool) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexnet.model.operators.kind import tensor_bytes
 from flexnet.plan.strategy import Strategy, same_strategy
-from flexnet.search.moves.blocks import Ints, copy_of, spread
+from flexnet.search.moves.blocks import Ints, across, copy_of, spread
 from flexnet.search.moves.space import MoveSpace
 
 __all__ = ["heavy_operators", "heavy_recuts", "one_holds_most"]
@@ -80,9 +80,10 @@ def _recuts(space: MoveSpace, strategy: Strategy, heavy: list[int]) -> list[_Rec
     beside = {other for op in heavy for other in blocks.neighbours[op] if not blocks.weighted[other]}
     for op in (*heavy, *sorted(beside)):
         for block in dict.fromkeys(((op,), _all_alike(space, op))):
-            for choice, n in enumerate(space.parts[op]):
+            for choice, (n, degrees) in enumerate(zip(space.parts[op], space.degrees[op], strict=True)):
                 choices = tuple((member, choice) for member in block)
-                found += [_Recut(choices, servers) for servers in _homes(space, strategy, op, n)]
+                for servers in _homes(space, strategy, op, n):
+                    found += [_Recut(choices, laid) for laid in (servers, *across(servers, degrees))]
     return found
 
 

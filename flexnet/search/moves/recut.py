@@ -26,8 +26,8 @@ class Recut(Move):
         degrees = None
         if rng.random() >= ALONG_THE_BATCH or blocks.lies_along_batch(strategy, block, servers):
             degrees = blocks.other_degrees(rng, block[int(rng.integers(len(block)))], len(servers))
-        if degrees is not None and max(degrees) < len(servers) and rng.random() < ACROSS:
-            servers = across(rng, servers, degrees)
+        if degrees is not None and rng.random() < ACROSS and (transposed := across(servers, degrees)):
+            servers = transposed[int(rng.integers(len(transposed)))]
         stay = len(block) > 1 and rng.random() >= MOVE_TABLES
         changed = copy_of(strategy)
         for op in block:
