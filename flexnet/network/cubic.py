@@ -1,15 +1,17 @@
-"""A ring and a half: what all-reduces fill three links of every server with, where a ring uses two.
+"""Rings and a half: what all-reduces fill an odd number of links of every server with, where a ring uses two.
 
 Three perfect matchings, of which any two make one cycle through all servers, are three rings with every link in two of
 them (a perfect 1-factorization of a cubic graph, A. Kotzig, Theory of Graphs and its Applications (1964) 63-82).  Used
 both ways, each ring carries a sixth of the bytes each way, so that every link carries a third of them each way: half as
-much again goes through in a time as over one ring.
+much again goes through in a time as over one ring.  Where servers have five links, or seven, whole rings over the
+others are told twice beside these three, so that every link is in two rings again, and each carries as much.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
-__all__ = ["HALF", "is_ring_and_half", "ring_and_half", "third_matching"]
+__all__ = ["HALF", "has_half", "links_along", "ring_and_half", "third_matching", "whole_and_half", "with_whole"]
 
 Cycle = tuple[int, ...]
 Pair = tuple[int, int]
@@ -62,16 +64,44 @@ def ring_and_half(ring: Sequence[int], pairs: Sequence[Pair]) -> tuple[Cycle, Cy
     return tuple(ring), _joined(links, pairs), _joined(behind, pairs)
 
 
-def is_ring_and_half(cycles: Sequence[Cycle]) -> bool:
-    """Whether undirected cycles over the same servers are three, and every link of them is in two.
+def with_whole(whole: Sequence[Cycle], halves: Sequence[Cycle]) -> tuple[Cycle, ...]:
+    """Rings and a half: whole ones, each twice, and the three of `ring_and_half`; what shares links is not in a row.
 
-    >>> is_ring_and_half(ring_and_half((0, 1, 2, 3), [(1, 3), (2, 0)])), is_ring_and_half([(0, 1, 2, 3)] * 3)
+    >>> with_whole([(0, 2, 1, 3)], ring_and_half((0, 1, 2, 3), [(1, 3), (2, 0)]))
+    ((0, 2, 1, 3), (0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3), (1, 2, 0, 3))
+    """
+    return (*whole, *halves[:2], *whole, *halves[2:])
+
+
+def has_half(cycles: Sequence[Cycle]) -> bool:
+    """Whether undirected cycles over the same servers are rings and a half: an odd number, with every link in two.
+
+    >>> has_half(ring_and_half((0, 1, 2, 3), [(1, 3), (2, 0)])), has_half([(0, 1, 2, 3)] * 3)
     (True, False)
     """
-    if len(cycles) != 3:
+    if len(cycles) < 3 or len(cycles) % 2 == 0:
         return False
-    links = [{frozenset(link) for link in zip(cycle, (*cycle[1:], cycle[0]), strict=True)} for cycle in cycles]
-    return links[0] ^ links[1] == links[2]
+    times = Counter(link for cycle in cycles for link in links_along(cycle))
+    return all(count % 2 == 0 for count in times.values())
+
+
+def whole_and_half(cycles: Sequence[Cycle]) -> tuple[list[Cycle], list[Cycle]]:
+    """Of rings and a half the whole ones, each once, and the three that share links.
+
+    >>> halves = ring_and_half((0, 1, 2, 3, 4, 5), [(0, 3), (2, 5), (4, 1)])
+    >>> whole_and_half(with_whole([(0, 2, 4, 1, 5, 3)], halves))
+    ([(0, 2, 4, 1, 5, 3)], [(0, 1, 2, 3, 4, 5), (0, 1, 4, 5, 2, 3), (1, 2, 5, 0, 3, 4)])
+    """
+    times: dict[frozenset[frozenset[int]], list[Cycle]] = {}
+    for cycle in cycles:
+        times.setdefault(frozenset(links_along(cycle)), []).append(cycle)
+    whole = [cycle for same in times.values() for cycle in same[: len(same) // 2]]
+    return whole, [same[0] for same in times.values() if len(same) % 2]
+
+
+def links_along(cycle: Cycle) -> list[frozenset[int]]:
+    """Pairs of servers that follow each other along a cycle."""
+    return [frozenset(link) for link in zip(cycle, (*cycle[1:], cycle[0]), strict=True)]
 
 
 def _halves(ring: Sequence[int]) -> tuple[list[Pair], list[Pair]]:

@@ -169,7 +169,7 @@ def with_cycles(network: Network, groups: Groups, rng: np.random.Generator) -> N
 def _packed(links: npt.NDArray[np.int64], *, few: bool = False) -> Cycles:
     """Cycles packed into links, int64 (n, n); the same for the same links, as searches ask for them again and again.
 
-    With ``few`` tries, and no ring and a half.
+    With ``few`` tries, and no half of a ring.
     """
     n = len(links)
     key = digest_of(links), n, few

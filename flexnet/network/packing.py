@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.network.cubic import is_ring_and_half, ring_and_half
+from flexnet.network.cubic import has_half, ring_and_half, with_whole
 from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, cycle_along, from_least, hamiltonian_cycle, neighbors_of
 from flexnet.network.kernels.cycles import FAILED, MANY, cycle_with_third, two_cycles
 
@@ -33,8 +33,8 @@ ROUNDS = 3
 def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS, halves: bool = True) -> tuple[Cycle, ...]:
     """Cycles through all servers, no two over the same link; at most half as many as the least degree.
 
-    Where every server has three links, three cycles with every link in two of them, if some were found
-    (`flexnet.network.cubic`).
+    Where every server has three links, or another odd number, as many cycles with every link in two of them, if some
+    were found (`flexnet.network.cubic`).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS, halves: b
     rounds : int
         Whole packings that are tried, of which most find what there is.
     halves : bool
-        Whether to look for a ring and a half where every server has three links.
+        Whether to look for rings and a half where every server has an odd number of links.
 
     Returns
     -------
@@ -64,16 +64,12 @@ def pack_cycles(links: Links, random: Random, *, rounds: int = ROUNDS, halves: b
     if (off == off[0]).all():
         return walecki(n) * int(off[0])
     degree = links.sum(axis=1)
-    if (
-        halves
-        and n % 2 == 0
-        and degree.max() == 3
-        and (links > 0).sum(axis=1).min() == 3
-        and (found := _ring_and_half(links, random))
-    ):
-        return found
     wanted = int(degree.min()) // 2
     best: tuple[Cycle, ...] = ()
+    if halves and n % 2 == 0 and degree.min() == degree.max() == 2 * wanted + 1:
+        for _ in range(rounds if wanted > 1 else 1):
+            if found := _rings_and_half(links, wanted - 1, random):
+                return found
     for _ in range(rounds):
         found = _pack(links.copy(), wanted, random)
         best = max(best, found, key=len)
@@ -88,7 +84,7 @@ def interfaces_of(cycles: Sequence[Cycle]) -> int:
     >>> interfaces_of(both_ways([(0, 1, 2, 3)])), interfaces_of(both_ways([(0, 1, 2, 3), (0, 1, 3, 2), (3, 0, 2, 1)]))
     (2, 3)
     """
-    return 3 if is_ring_and_half(cycles[::2]) else len(cycles) // 2 * 2
+    return len(cycles) // 2 if has_half(cycles[::2]) else len(cycles) // 2 * 2
 
 
 def both_ways(cycles: Sequence[Cycle]) -> tuple[Cycle, ...]:
@@ -154,6 +150,21 @@ def _pack(links: Links, wanted: int, random: Random) -> tuple[Cycle, ...]:
         if cycle is not None:
             return (*found, cycle)
     return tuple(found)
+
+
+def _rings_and_half(links: Links, n_whole: int, random: Random) -> tuple[Cycle, ...]:
+    """So many whole cycles and a ring and a half, of links that are three a server more; none if none were found."""
+    left, whole = links.copy(), list[Cycle]()
+    for _ in range(n_whole):
+        cycle = hamiltonian_cycle(left, random)
+        if cycle is None:
+            return ()
+        whole.append(cycle)
+        _take(left, cycle, -1)
+    if (left > 0).sum(axis=1).min() < 3:
+        return ()
+    halves = _ring_and_half(left, random)
+    return with_whole(whole, halves) if halves else ()
 
 
 def _ring_and_half(links: Links, random: Random) -> tuple[Cycle, ...]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexnet.network import hamiltonian, packing
-from flexnet.network.cubic import is_ring_and_half
+from flexnet.network.cubic import has_half
 from flexnet.network.hamiltonian import MOST_STEPS, REVERSED, hamiltonian_cycle, neighbors_of
 from flexnet.network.kernels.cycles import MANY, two_cycles
 from flexnet.network.packing import both_ways, interfaces_of, pack_cycles, walecki
@@ -60,7 +60,7 @@ def test_cycles_share_no_link_on_any_graph(n, seed):
     assert all(sorted(cycle) == list(range(n)) and cycle[0] == 0 for cycle in cycles)
     assert (links_used(cycles, n)[links == 0] == 0).all()
     if n > 2:
-        assert (links_used(cycles, n) <= links * (1 + is_ring_and_half(cycles))).all()
+        assert (links_used(cycles, n) <= links * (1 + has_half(cycles))).all()
         assert len(cycles) <= links.sum(axis=1).min() // 2
 
 
@@ -76,9 +76,33 @@ def test_three_links_a_server_are_a_ring_and_a_half(n, seed):
     assert pack_cycles(links, Random(seed)) == cycles
     assert len(pack_cycles(links, Random(seed), halves=False)) <= 1
     if len(cycles) > 1:
-        assert is_ring_and_half(cycles)
+        assert has_half(cycles)
         assert (links_used(cycles, n) == 2 * links).all()
         assert interfaces_of(both_ways(cycles)) == 3
+
+
+@pytest.mark.compiled
+@given(st.sampled_from([(8, 5), (16, 5), (16, 7), (32, 5), (64, 7), (128, 9)]), st.integers(0, 99))
+@settings(deadline=None, max_examples=40)
+def test_an_odd_number_of_links_a_server_are_rings_and_a_half(size, seed):
+    n, degree = size
+    links = regular(n, degree, seed)
+    before = links.copy()
+    cycles = pack_cycles(links, Random(seed))
+    assert (links == before).all()
+    assert pack_cycles(links, Random(seed)) == cycles
+    if len(cycles) > degree // 2:
+        assert has_half(cycles)
+        assert (links_used(cycles, n) == 2 * links).all()
+        assert interfaces_of(both_ways(cycles)) == degree
+        in_a_row = zip(cycles, cycles[1:], strict=False)
+        assert all(one != other for one, other in in_a_row)
+    whole = pack_cycles(links, Random(seed), halves=False)
+    assert (links_used(whole, n) <= links).all()
+
+
+def test_most_graphs_with_five_links_a_server_are_two_rings_and_a_half():
+    assert sum(len(pack_cycles(regular(32, 5, seed), Random(seed))) == 5 for seed in range(10)) >= 8
 
 
 def test_every_second_cubic_graph_is_a_ring_and_a_half():

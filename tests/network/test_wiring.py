@@ -87,7 +87,7 @@ def test_rings_and_pairs_as_asked():
         wire(two_sizes(), 4, rng(), rings=dict.fromkeys(halves, 2))
     with pytest.raises(FlexNetError, match="leave too few of 4"):
         wire(two_sizes(), 4, rng(), rings=dict.fromkeys(halves, 3))
-    for group, share in ((tuple(range(7)), 1.5), ((0, 1), 1.5), (tuple(range(8)), 2.5), (tuple(range(8)), 0.5)):
+    for group, share in ((tuple(range(7)), 1.5), ((0, 1), 1.5), (tuple(range(8)), 2.25), (tuple(range(8)), 0.5)):
         with pytest.raises(FlexNetError, match=f"{share} rings over {len(group)} servers; expected are whole ones or"):
             wire(two_sizes(), 4, rng(), rings={group: share})
     for group in ((0,), (0, 0), (0, 16)):
@@ -103,6 +103,7 @@ def test_shares_of_the_degree():
     every, evens, odds = tuple(range(16)), tuple(range(0, 16, 2)), tuple(range(1, 16, 2))
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 4) == {every: 2}
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 5, least=2) == {every: 1.5}
+    assert best_shares(Demand(16, none, {}, {every: 1e9}), 5) == {every: 2.5}
     assert best_shares(Demand(16, none, {}, {every[:15]: 1e9}), 5, least=2) == {every[:15]: 1}
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 4, least=2) == {every: 1}
     both = {every: 1e9, evens: 1.2e9, odds: 1.2e9}
@@ -240,9 +241,29 @@ def test_a_ring_gets_an_interface_of_every_server_and_gives_it_back():
     assert {(2, 2), (2, 3), (3, 2), (3, 3)} == set(seen)
 
 
+def test_more_rings_than_one_get_an_interface_more_too():
+    every = tuple(range(12))
+    demand = Demand(12, np.where(np.eye(12, k=5), 1e6, 0.0), {}, {every: 1e9})
+    network = connected(wire(demand, 6, rng(), rings={every: 2}))
+    seen = set()
+    for seed in range(40):
+        network = propose_network(rng(seed), network, demand, kinds={"half": 0.7, "share": 0.3})
+        network.topology.check(6)
+        own = by_members(network.topology.cycles)[every]
+        assert all(along_links(ring, network.topology.links) for ring in own)
+        used = interfaces_of(own)
+        assert network.topology.links.sum(axis=1).min() >= used
+        links = np.zeros((12, 12), np.int64)
+        for ring in own:
+            np.add.at(links, (list(ring), [*ring[1:], ring[0]]), 1)
+        assert (links <= (2 if used % 2 else 1) * network.topology.links).all()
+        seen.add(used)
+    assert {3, 4, 5} <= seen
+
+
 @pytest.mark.compiled
-def test_all_reduces_fill_three_links_of_every_server():
-    """In the time that three links of each would take, packets or not; one ring of two takes half as long again."""
+def test_all_reduces_fill_an_odd_number_of_links_of_every_server():
+    """In the time that three links of each would take, or five, packets or not; one ring takes that of two."""
     members = np.arange(8, dtype=np.int32)
     size = 100_000_000
     graph = TaskGraph(
@@ -258,8 +279,8 @@ def test_all_reduces_fill_three_links_of_every_server():
         np.zeros(1, np.int32),
     )
     every = tuple(range(8))
-    for share, links in ((1, 2), (1.5, 3)):
-        wired = wire(Demand(8, np.zeros((8, 8)), {}, {every: 1e9}), 3, rng(), rings={every: share})
+    for share, links in ((1, 2), (1.5, 3), (2.5, 5)):
+        wired = wire(Demand(8, np.zeros((8, 8)), {}, {every: 1e9}), max(links, 3), rng(), rings={every: share})
         network = connected(wired)
         least = 2 * 7 / 8 * size / (links * 1e9)
         for model in (FairLinks(protocol=FLUID), FairLinks(), FollowedPackets()):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.network.cubic import is_ring_and_half, ring_and_half, third_matching
+from flexnet.network.cubic import has_half, links_along, ring_and_half, third_matching, whole_and_half, with_whole
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways, over, pack_cycles
 from flexnet.network.topology import by_members
@@ -131,11 +131,12 @@ def more_rings(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiri
     order = serving_order(group, links, both, rng)
     lay(links, order)
     free[list(group)] -= 2
-    return _filled(Wiring(links, others + both_ways([order])), free, both)
+    times = 2 if has_half(undirected([cycle for cycle in others if sorted(cycle) == list(group)])) else 1
+    return _filled(Wiring(links, others + both_ways([order] * times)), free, both)
 
 
 def half_ring(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiring | None:
-    """A ring gets one interface more of its servers, from pairs, or gives it back (`flexnet.network.cubic`)."""
+    """A group's rings get one interface more of its servers, from pairs, or give it back (`flexnet.network.cubic`)."""
     group, both = _drawn_group(demand, rng), demand.model_parallel + demand.model_parallel.T
     if group is None:
         return None
@@ -143,21 +144,22 @@ def half_ring(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wirin
     others = tuple(cycle for cycle in wiring.cycles if tuple(sorted(cycle)) != group)
     if not all(_runs_along(ring, wiring.links) for ring in own):
         return None
-    if is_ring_and_half(own):
-        ring = own[int(rng.integers(3))]
+    if has_half(own):
+        whole, halves = whole_and_half(own)
+        ring = halves[int(rng.integers(3))]
         links, free = wiring.links.copy(), np.zeros(len(both), np.int64)
-        given = np.triu(links_of_cycles(own, links) - links_of_cycles([ring], links))
-        lay_pairs(links, np.argwhere(given > 0).tolist(), -1)
+        given = {link for half in halves for link in links_along(half)} - {*links_along(ring)}
+        lay_pairs(links, [(min(link), max(link)) for link in given], -1)
         free[list(group)] = 1
-        return _filled(Wiring(links, others + both_ways([ring])), free, both)
-    pairs = third_matching(own[0], Random(int(rng.integers(2**32)))) if len(own) == 1 else None
+        return _filled(Wiring(links, others + both_ways([*whole, ring])), free, both)
+    pairs = third_matching(own[-1], Random(int(rng.integers(2**32)))) if own else None
     spared = None if pairs is None else _spared(wiring, group, 1, both, rng)
     if pairs is None or spared is None:
         return None
     links, free = spared
     lay_pairs(links, pairs)
     free[list(group)] -= 1
-    return _filled(Wiring(links, others + both_ways(ring_and_half(own[0], pairs))), free, both)
+    return _filled(Wiring(links, others + both_ways(with_whole(own[:-1], ring_and_half(own[-1], pairs)))), free, both)
 
 
 def other_packing(wiring: Wiring, demand: Demand, rng: np.random.Generator) -> Wiring | None:
@@ -230,7 +232,7 @@ def _laid_rings(wiring: Wiring, least: int) -> list[Cycle]:
     return [
         ring
         for own in map(undirected, by_members(wiring.cycles).values())
-        if not is_ring_and_half(own)
+        if not has_half(own)
         for ring in own
         if len(ring) >= least and _runs_along(ring, wiring.links)
     ]

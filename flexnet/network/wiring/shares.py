@@ -96,7 +96,7 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, floa
 
 
 def with_halves(shares: Mapping[Group, float], sent: Mapping[Group, float], free: Ints) -> dict[Group, float]:
-    """Rings of every group, with half a one more for those of one ring whose members have an interface left.
+    """Rings of every group, with half a one more for those whose members have an interface left.
 
     Those with most bytes come first; an odd number of members has no half (`flexnet.network.cubic`).
 
@@ -110,8 +110,8 @@ def with_halves(shares: Mapping[Group, float], sent: Mapping[Group, float], free
         left[list(group)] -= int(2 * share)
     for group in sorted(shares, key=lambda group: -sent[group]):
         members = list(group)
-        if shares[group] == 1 and len(group) > 2 and len(group) % 2 == 0 and left[members].min() > 0:
-            found[group] = 1 + HALF
+        if shares[group] and len(group) > 2 and len(group) % 2 == 0 and left[members].min() > 0:
+            found[group] = shares[group] + HALF
             left[members] -= 1
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.errors import FlexNetError
-from flexnet.network.cubic import HALF, ring_and_half, third_matching
+from flexnet.network.cubic import HALF, ring_and_half, third_matching, with_whole
 from flexnet.network.cycles import cycles_for
 from flexnet.network.demand import Demand
 from flexnet.network.packing import both_ways
@@ -41,8 +41,8 @@ def wire(
         Interfaces of a server.
     rng : numpy.random.Generator
     rings : mapping of tuple of int to float, optional
-        Rings of every group, each of two interfaces of its members; an even number of members may have one and a half,
-        of three interfaces (`flexnet.network.cubic`).  None: as many as an estimate of the busiest server's time says
+        Rings of every group, each of two interfaces of its members; an even number of members may have a half more, of
+        one interface (`flexnet.network.cubic`).  None: as many as an estimate of the busiest server's time says
         (`flexnet.network.wiring.shares`).
     regular : bool
         Rings by jumps over the members, as TotientPerm has them, not by pair traffic.
@@ -73,9 +73,10 @@ def wire(
             raise FlexNetError(
                 f"{share} rings over servers {list(group)}; expected are 0 or more, over 2 or more of 0 to {n - 1}"
             )
-        if share % 1 and (share != 1 + HALF or len(group) % 2 or len(group) < 4):
+        if share % 1 and (share < 1 or share % 1 != HALF or len(group) % 2 or len(group) < 4):
             raise FlexNetError(
-                f"{share} rings over {len(group)} servers; expected are whole ones or, over 4, 6, 8, ... servers, 1.5"
+                f"{share} rings over {len(group)} servers; expected are whole ones or, over 4, 6, 8, ... servers, a "
+                "half and one whole or more"
             )
     both = demand.model_parallel + demand.model_parallel.T
     for reserved in range(degree + 1):  # with all reserved for pairs, they can be connected
@@ -106,13 +107,14 @@ def _laid(
             links[group[1], group[0]] += int(2 * share)
             continue
         orders = regular_orders(group, int(share)) if regular else []
+        own: list[Group] = []
         for i in range(int(share)):
-            order = orders[i] if regular else serving_order(group, links, both, rng)
-            lay(links, order)
-            cycles.append(order)
-        if share % 1 and (pairs := third_matching(order, Random(int(rng.integers(2**32))))):
+            own.append(orders[i] if regular else serving_order(group, links, both, rng))
+            lay(links, own[-1])
+        if share % 1 and (pairs := third_matching(own[-1], Random(int(rng.integers(2**32))))):
             lay_pairs(links, pairs)
-            cycles += ring_and_half(order, pairs)[1:]
+            own = list(with_whole(own[:-1], ring_and_half(own[-1], pairs)))
+        cycles += own
     free = degree - links.sum(axis=1)
     if free.min() < 0 or not join_components(links, free, both):
         return None
