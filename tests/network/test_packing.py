@@ -1,5 +1,6 @@
 """Cycles through all servers that share no link."""
 
+from itertools import pairwise
 from random import Random
 
 import networkx as nx
@@ -95,8 +96,7 @@ def test_an_odd_number_of_links_a_server_are_rings_and_a_half(size, seed):
         assert has_half(cycles)
         assert (links_used(cycles, n) == 2 * links).all()
         assert interfaces_of(both_ways(cycles)) == degree
-        in_a_row = zip(cycles, cycles[1:], strict=False)
-        assert all(one != other for one, other in in_a_row)
+        assert all(one != other for one, other in pairwise(cycles))
     whole = pack_cycles(links, Random(seed), halves=False)
     assert (links_used(whole, n) <= links).all()
 
