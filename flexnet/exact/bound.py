@@ -13,12 +13,14 @@ what the mixture found before leaves it to send (`flexnet.exact.lookout`).  On R
 25 Gbps, one makes 37 ms, four 58.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from flexnet.exact.game import play
 from flexnet.exact.lookout import Lookout
@@ -117,27 +119,10 @@ def lower_bound(
         rings=rings,
         relays=problem.may_relay and family.forwards(n_server),
     )
-    lookout = Lookout(needs, n_server, widest)
     budget = _Budget(rounds, min(work, MOST_WORK), began + seconds)
-    of = [lookout.first()]
-    windows = make_windows(needs, n_server, widest, average, of)
-    proof = _prove(windows, windows.first(), np.array([0.5, 0.5]), [], budget)
-    budget.work += work - min(work, MOST_WORK)
-    while len(of) < MOST_SERVERS and np.isfinite(widest) and budget.allows(proof) and 4 * windows.n_cell <= MOST_CELLS:
-        found = lookout.next(windows, proof.mixture, of)
-        if found is None:
-            break
-        of.append(found.op)
-        fewer, before = windows, proof.seconds
-        windows = make_windows(needs, n_server, widest, average, of)
-        terms = [windows.widened(term, fewer) for term in proof.terms]
-        begun = [
-            windows.marked(choices, marks, fewer)
-            for (_, choices), marks in zip(proof.mixture, found.beside, strict=True)
-        ]
-        proof = _prove(windows, terms, proof.weights, begun, budget)
-        if proof.seconds < before * (1 + WORTHWHILE):
-            break
+    windows_of = partial(make_windows, needs, n_server, widest, average)
+    with threadpool_limits(1, user_api="blas"):  # many small products: beside another search 4 s, not 15
+        proof = _proof(Lookout(needs, n_server, widest), windows_of, budget, work)
     shares: dict[str, float] = {}
     for term, share in zip(proof.terms, proof.weights, strict=True):
         shares[term.words] = shares.get(term.words, 0.0) + float(share)
@@ -183,6 +168,35 @@ class _Budget:
     def allows(self, proof: _Proof) -> bool:
         """Whether so much is left that another server may be looked at, for which there are twice as many choices."""
         return self.rounds > 0 and self.work > LEAST_ROUNDS * GROWTH * proof.work and perf_counter() < self.until
+
+
+def _proof(lookout: Lookout, windows_of: Callable[[Sequence[int]], Windows], budget: _Budget, work: float) -> _Proof:
+    """The bound by terms of a server that is looked at, and of more servers as long as that is worth it."""
+    of = [lookout.first()]
+    windows = windows_of(of)
+    proof = _prove(windows, windows.first(), np.array([0.5, 0.5]), [], budget)
+    budget.work += work - min(work, MOST_WORK)
+    while (
+        len(of) < MOST_SERVERS
+        and np.isfinite(lookout.widest)
+        and budget.allows(proof)
+        and 4 * windows.n_cell <= MOST_CELLS
+    ):
+        found = lookout.next(windows, proof.mixture, of)
+        if found is None:
+            break
+        of.append(found.op)
+        fewer, before = windows, proof.seconds
+        windows = windows_of(of)
+        terms = [windows.widened(term, fewer) for term in proof.terms]
+        begun = [
+            windows.marked(choices, marks, fewer)
+            for (_, choices), marks in zip(proof.mixture, found.beside, strict=True)
+        ]
+        proof = _prove(windows, terms, proof.weights, begun, budget)
+        if proof.seconds < before * (1 + WORTHWHILE):
+            break
+    return proof
 
 
 def _prove(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_models import small_problem
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from flexnet.exact import bound, windows
 from flexnet.exact.bound import lower_bound
@@ -18,7 +19,8 @@ from flexnet.exact.game import play
 from flexnet.exact.lookout import Lookout
 from flexnet.exact.make_windows import make_windows
 from flexnet.exact.needs import least_needs, n_classes
-from flexnet.exact.tables import evaluate
+from flexnet.exact.solver import Solution, solve
+from flexnet.exact.tables import CostTables, evaluate
 from flexnet.exact.windows import HERE_OF_EDGE, HERE_OF_OP, HERE_REDUCED, Windows
 from flexnet.network.build import family_of
 from flexnet.plan.problem import Problem
@@ -192,3 +194,22 @@ def test_games_are_nearly_solved(seed: int) -> None:
     assert rows.sum() == pytest.approx(1.0) and columns.sum() == pytest.approx(1.0)
     low, high = (rows @ payoff).min(), (payoff @ columns).max()
     assert low <= high <= 1.005 * low
+
+
+def test_products_run_on_one_thread_and_others_get_theirs_back() -> None:
+    def threads() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    seen: list[list[int]] = []
+
+    def watched(costs: CostTables) -> Solution:
+        seen.append(threads())
+        return solve(costs)
+
+    problem = small_problem(np.random.default_rng(1), 2, 3, 3)
+    with threadpool_limits(2, user_api="blas"), patch.object(bound, "solve", watched):
+        before = threads()
+        lower_bound(problem, family_of("fattree", degree=None, semantics=CORRECTED), rounds=3)
+        assert threads() == before
+    assert seen
+    assert all(one == [1] * len(before) for one in seen)
