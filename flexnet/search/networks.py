@@ -11,11 +11,12 @@ from flexnet.network.cycles import add_cycles, more_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
-from flexnet.network.routes import routes_for, server_hops
+from flexnet.network.routes import circulant_coins, coin_change_routes, routes_for, server_hops
 from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.topology import Topology, digest_of
 from flexnet.network.totient import group_sizes
 from flexnet.network.wiring.balance import balanced, crowding, with_demand
+from flexnet.network.wiring.circulants import best_circulants
 from flexnet.network.wiring.propose import ROUTES, propose_network
 from flexnet.network.wiring.shares import sent_by_group
 from flexnet.network.wiring.two_sided import two_sided
@@ -48,9 +49,11 @@ ROUTED_PAIRS = 2**22  # of servers of a network that is kept with all its routes
 DRAWS = 8  # of a random family, where servers are few, are tried: the first, and the nearest of
 MOST_LOOKED_AT = 256  # others
 LOOKED_AT_SERVERS = 8192  # or as many as have so many servers together
-FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
+FAMILY = 0.4  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
+CIRCULANT = 0.15  # are circulant graphs
+CIRCULANT_SERVERS = 64  # of all of these together that a start is tried on, by what all-reduces count for, or one graph
 DRAWN_SERVERS = 128  # of all networks of two sides together of which the least crowded is taken, or one such network
 
 
@@ -224,7 +227,9 @@ class Networks:
             return self.of_family(rng, demand)
         if how < FAMILY + AT_RANDOM:
             return (self.two_sided(rng, demand) if how < FAMILY + TWO_SIDED else []) or self.at_random(rng, demand)
-        return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM) / 2)
+        if how < FAMILY + AT_RANDOM + CIRCULANT and (circulants := self.circulants(rng, demand)):
+            return circulants
+        return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM + CIRCULANT) / 2)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
@@ -239,6 +244,20 @@ class Networks:
         topology = wire(demand, self.degree, rng, regular=regular)
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
         return fitted(rng, network, demand)
+
+    def circulants(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """Networks that look alike from every server, where links may be any, with routes that do, and `fitted` ones.
+
+        None where servers are few.
+        """
+        assert self.degree is not None
+        cluster, networks = self.problem.cluster, list[Network]()
+        for topology in best_circulants(demand, self.degree, max(CIRCULANT_SERVERS // demand.n_server, 1), rng):
+            routes = coin_change_routes(topology, circulant_coins(topology), rng)
+            network = connect(topology, cluster.link_bandwidth, cluster.latency, routes)
+            network = add_cycles(network, demand.groups, rng)
+            networks += [network, *fitted(rng, network, demand)]
+        return networks
 
     def at_random(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks of random links, where links may be any, with round trips for the groups of a demand (`fitted`).

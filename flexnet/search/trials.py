@@ -79,6 +79,7 @@ class Trials:
         networks = of.of_family(rng, demand)
         for regular in (False, True):
             networks += of.wired(rng, demand, regular=regular)
+        networks += of.circulants(rng, demand)
         for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
             networks += of.at_random(rng, demand)
         networks += of.two_sided(rng, demand)
