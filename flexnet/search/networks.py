@@ -49,10 +49,10 @@ ROUTED_PAIRS = 2**22  # of servers of a network that is kept with all its routes
 DRAWS = 8  # of a random family, where servers are few, are tried: the first, and the nearest of
 MOST_LOOKED_AT = 256  # others
 LOOKED_AT_SERVERS = 8192  # or as many as have so many servers together
-FAMILY = 0.4  # of the networks that a portfolio builds are its family's own
+FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
-CIRCULANT = 0.15  # are circulant graphs
+CIRCULANT = 0.1  # are circulant graphs
 CIRCULANT_SERVERS = 64  # of all of these together that a start is tried on, by what all-reduces count for, or one graph
 DRAWN_SERVERS = 128  # of all networks of two sides together of which the least crowded is taken, or one such network
 

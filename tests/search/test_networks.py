@@ -7,6 +7,8 @@ import networkx as nx
 import numpy as np
 from random_models import mlp, problem_of
 
+from flexnet.network.build import build_network
+from flexnet.network.cycles import add_cycles
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.link_speeds import LinkSpeeds
@@ -15,6 +17,7 @@ from flexnet.network.topologies.full_mesh import full_mesh
 from flexnet.network.topologies.random_graph import RandomGraph
 from flexnet.network.topology import Topology
 from flexnet.network.wiring.balance import link_seconds
+from flexnet.network.wiring.circulants import circulant
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
 from flexnet.search.networks import (
@@ -128,6 +131,30 @@ def test_of_other_draws_those_whose_servers_are_nearest_are_taken(monkeypatch):
     expected = sorted(map(farness, drawn))[:7]
     assert [farness(draw(rng, demand).topology) for draw in later_draws(problem, family, 5)] == expected
     assert expected[-1] < sorted(map(farness, drawn))[-1]
+
+
+def test_circulant_graphs_have_routes_and_rings_that_look_alike_from_every_server():
+    """Ring edges over two links each fill links evenly, which routes drawn one by one do not."""
+    n = 16
+    problem, rng = problem_of(mlp(), Cluster(n, degree=4), CORRECTED), np.random.default_rng(0)
+    networks, server = Networks(problem, rebuilder(problem, RandomGraph(4)), 4), np.arange(n)
+    pairs = np.zeros((n, n))
+    for ahead in (1, 3, 13, 15):
+        pairs[server, (server + ahead) % n] = 1e8
+    groups = {tuple(range(first, n, 4)): 1e8 for first in range(4)}
+    demand = Demand(n, pairs, {4: 4e8}, groups)
+    found = networks.circulants(rng, demand)
+    for network in found:
+        assert (network.topology.links.sum(axis=1) == 4).all()
+        assert {tuple(sorted(cycle)) for cycle in network.topology.cycles} == set(groups)
+    alike = [network for network in found if network.topology.links[0].nonzero()[0].tolist() == [1, 3, 13, 15]]
+    seconds = link_seconds(alike[0], demand)
+    assert np.allclose(seconds, seconds[0])
+    drawn = build_network(circulant(n, (1, 3)), problem.cluster, semantics=CORRECTED, rng=rng)
+    drawn = add_cycles(drawn, groups, rng)
+    assert link_seconds(drawn, demand).max() > 1.2 * seconds[0]
+    built = {network.topology.links.tobytes() for _ in range(60) for network in networks.built(rng, demand)}
+    assert {network.topology.links.tobytes() for network in found} & built
 
 
 def test_networks_have_two_sides_where_pairs_send_more_than_rings():
