@@ -53,7 +53,7 @@ FAMILY = 0.5  # of the networks that a portfolio builds are its family's own
 AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired for groups and pairs
 TWO_SIDED = 0.05  # have two sides
 CIRCULANT = 0.1  # are circulant graphs
-CIRCULANT_SERVERS = 64  # of all of these together that a start is tried on, by what all-reduces count for, or one graph
+CIRCULANT_SERVERS = 32  # of all of these together that a start is tried on, by what all-reduces count for, or one graph
 DRAWN_SERVERS = 128  # of all networks of two sides together of which the least crowded is taken, or one such network
 
 
