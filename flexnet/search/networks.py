@@ -54,6 +54,8 @@ AT_RANDOM = 0.15  # are random graphs, or have two sides; the others are wired f
 TWO_SIDED = 0.05  # have two sides
 CIRCULANT = 0.1  # are circulant graphs
 CIRCULANT_SERVERS = 32  # of all of these together that a start is tried on, by what all-reduces count for, or one graph
+HALVED = 5  # interfaces from which on several rings may have half a one more
+RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
 DRAWN_SERVERS = 128  # of all networks of two sides together of which the least crowded is taken, or one such network
 
 
@@ -229,7 +231,8 @@ class Networks:
             return (self.two_sided(rng, demand) if how < FAMILY + TWO_SIDED else []) or self.at_random(rng, demand)
         if how < FAMILY + AT_RANDOM + CIRCULANT and (circulants := self.circulants(rng, demand)):
             return circulants
-        return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM + CIRCULANT) / 2)
+        halves = self.degree < HALVED or rng.random() < 0.5
+        return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM + CIRCULANT) / 2, halves=halves)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
@@ -238,12 +241,26 @@ class Networks:
             return [network]
         return fitted(rng, network, demand)
 
-    def wired(self, rng: np.random.Generator, demand: Demand, *, regular: bool = False) -> list[Network]:
+    def wired(
+        self, rng: np.random.Generator, demand: Demand, *, regular: bool = False, halves: bool = True
+    ) -> list[Network]:
         """Networks wired for just the groups and pairs of a demand, where links may be any (`fitted`)."""
         assert self.degree is not None
-        topology = wire(demand, self.degree, rng, regular=regular)
+        topology = wire(demand, self.degree, rng, regular=regular, halves=halves)
         network = build_network(topology, self.problem.cluster, semantics=self.problem.semantics, rng=rng)
         return fitted(rng, network, demand)
+
+    def of_all_kinds(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
+        """One or more of every kind, where links may be any: which suits a strategy only its price tells."""
+        networks = self.of_family(rng, demand)
+        for regular in (False, True):
+            networks += self.wired(rng, demand, regular=regular)
+        if self.degree is not None and self.degree >= HALVED:
+            networks += self.wired(rng, demand, halves=False)
+        networks += self.circulants(rng, demand)
+        for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
+            networks += self.at_random(rng, demand)
+        return networks + self.two_sided(rng, demand)
 
     def circulants(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks that look alike from every server, where links may be any, with routes that do, and `fitted` ones.

@@ -19,8 +19,6 @@ CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 t
 
 ROUGH = 1.25  # a random network may take so many times as long as one whose routes and rings are fitted
 
-RANDOM_SERVERS = 64  # of all random graphs together that a start is tried on, or one such graph
-
 
 @dataclass(frozen=True, slots=True)
 class Trials:
@@ -76,14 +74,7 @@ class Trials:
                 return plan
             own = self._fastest(rng, strategy, of.of_family(rng, demand), plan.seconds, origin)
             return own if own.seconds < plan.seconds else plan
-        networks = of.of_family(rng, demand)
-        for regular in (False, True):
-            networks += of.wired(rng, demand, regular=regular)
-        networks += of.circulants(rng, demand)
-        for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):
-            networks += of.at_random(rng, demand)
-        networks += of.two_sided(rng, demand)
-        return self._fastest(rng, strategy, networks, limit, origin)
+        return self._fastest(rng, strategy, of.of_all_kinds(rng, demand), limit, origin)
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:
         """The strategy on a network of some kind that is built for it, with its own rings or more, as is faster."""

@@ -104,6 +104,8 @@ def test_shares_of_the_degree():
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 4) == {every: 2}
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 5, least=2) == {every: 1.5}
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 5) == {every: 2.5}
+    assert best_shares(Demand(16, none, {}, {every: 1e9}), 5, halves=False) == {every: 2}
+    assert best_shares(Demand(16, none, {}, {every: 1e9}), 3, halves=False) == {every: 1.5}
     assert best_shares(Demand(16, none, {}, {every[:15]: 1e9}), 5, least=2) == {every[:15]: 1}
     assert best_shares(Demand(16, none, {}, {every: 1e9}), 4, least=2) == {every: 1}
     both = {every: 1e9, evens: 1.2e9, odds: 1.2e9}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from math import log
+from math import inf, log
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def ring_shares(sent: Mapping[Group, float], free: Ints) -> dict[Group, int]:
     return groups.shares(np.ones(len(sent), np.bool_), free)
 
 
-def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, float]:
+def best_shares(demand: Demand, degree: int, least: int = 0, *, halves: bool = True) -> dict[Group, float]:
     """Rings of every group so that the busiest server, by `Traffic.busiest`, is done soonest.
 
     Groups of some sizes get rings, by `ring_shares`, from all interfaces but some that are for pairs; all combinations
@@ -66,6 +66,8 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, floa
     degree : int
     least : int
         Interfaces of every server that are not for rings.
+    halves : bool
+        Whether several rings may have half a one more; a single one may in any case.
     """
     sent = sent_by_group(demand)
     volume: dict[int, float] = {}
@@ -82,7 +84,7 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, floa
             for pairs in range(least, degree + 1):
                 free = np.full(demand.n_server, degree - pairs)
                 whole: dict[Group, float] = dict(groups.shares(open_, free))
-                for shares in (whole, with_halves(whole, sent, free)):
+                for shares in (whole, with_halves(whole, sent, free, most=inf if halves else 1)):
                     if (key := tuple(shares.items())) in tried:
                         continue
                     tried.add(key)
@@ -95,8 +97,10 @@ def best_shares(demand: Demand, degree: int, least: int = 0) -> dict[Group, floa
     return best[1]
 
 
-def with_halves(shares: Mapping[Group, float], sent: Mapping[Group, float], free: Ints) -> dict[Group, float]:
-    """Rings of every group, with half a one more for those whose members have an interface left.
+def with_halves(
+    shares: Mapping[Group, float], sent: Mapping[Group, float], free: Ints, most: float = inf
+) -> dict[Group, float]:
+    """Rings of every group, with half a one more for those of up to ``most`` whose members have an interface left.
 
     Those with most bytes come first; an odd number of members has no half (`flexnet.network.cubic`).
 
@@ -110,7 +114,7 @@ def with_halves(shares: Mapping[Group, float], sent: Mapping[Group, float], free
         left[list(group)] -= int(2 * share)
     for group in sorted(shares, key=lambda group: -sent[group]):
         members = list(group)
-        if shares[group] and len(group) > 2 and len(group) % 2 == 0 and left[members].min() > 0:
+        if 0 < shares[group] <= most and len(group) > 2 and len(group) % 2 == 0 and left[members].min() > 0:
             found[group] = shares[group] + HALF
             left[members] -= 1
     return found

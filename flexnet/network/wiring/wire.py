@@ -27,6 +27,7 @@ def wire(
     *,
     rings: Mapping[Group, float] | None = None,
     regular: bool = False,
+    halves: bool = True,
 ) -> Topology:
     """Spend the interfaces of every server on rings of the groups it is in, and on links for pairs.
 
@@ -46,6 +47,8 @@ def wire(
         (`flexnet.network.wiring.shares`).
     regular : bool
         Rings by jumps over the members, as TotientPerm has them, not by pair traffic.
+    halves : bool
+        Whether several rings may have half a one more, by that estimate; a single one may in any case.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def wire(
             )
     both = demand.model_parallel + demand.model_parallel.T
     for reserved in range(degree + 1):  # with all reserved for pairs, they can be connected
-        shares = best_shares(demand, degree, reserved) if rings is None else dict(rings)
+        shares = best_shares(demand, degree, reserved, halves=halves) if rings is None else dict(rings)
         found = _laid(shares, both, degree, rng, regular=regular)
         if found is not None:
             return _with_other_cycles(Topology("wired", n, 0, *found), demand, rng)
