@@ -265,10 +265,12 @@ class Networks:
     def circulants(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """Networks that look alike from every server, where links may be any, with routes that do, and `fitted` ones.
 
-        None where servers are few.
+        None where servers are few, or so many that routes are held for those who send alone.
         """
         assert self.degree is not None
         cluster, networks = self.problem.cluster, list[Network]()
+        if demand.n_server > MANY_SERVERS:
+            return []
         for topology in best_circulants(demand, self.degree, max(CIRCULANT_SERVERS // demand.n_server, 1), rng):
             routes = coin_change_routes(topology, circulant_coins(topology), rng)
             network = connect(topology, cluster.link_bandwidth, cluster.latency, routes)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from random_models import problem_of, tower
+from random_models import mlp, problem_of, tower
 
 from flexnet import interrupts
 from flexnet.errors import FlexNetError
@@ -127,7 +127,8 @@ def test_every_start_is_priced_once_and_known_to_all_chains():
 
 
 def test_chains_are_different_ones():
-    ready, differ = prepared("fattree", 1600, seed=2), []
+    large = problem_of(mlp(24, 64, 64), Cluster(8, link_bandwidth=2e6, latency=1e-6, degree=2))  # has many good plans
+    ready, differ = prepare(large, Settings("fattree", 1600, seed=2, jobs=2)), []
 
     def watch(progress, state, info):
         one, other = (chain.current.strategy.devices.tolist() for chain, _ in state.chains)

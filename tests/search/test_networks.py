@@ -155,6 +155,8 @@ def test_circulant_graphs_have_routes_and_rings_that_look_alike_from_every_serve
     assert link_seconds(drawn, demand).max() > 1.2 * seconds[0]
     built = {network.topology.links.tobytes() for _ in range(60) for network in networks.built(rng, demand)}
     assert {network.topology.links.tobytes() for network in found} & built
+    many = Demand(256, np.ones((256, 256)), {}, {})
+    assert networks.circulants(rng, many) == []
 
 
 def test_networks_have_two_sides_where_pairs_send_more_than_rings():
