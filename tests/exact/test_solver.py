@@ -106,7 +106,10 @@ def test_brute_force_agrees_on_models(graph: ModelGraph, p: int, ratio: float, o
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(i, marks=pytest.mark.compiled) for i in range(1, 8))])
-@pytest.mark.parametrize("large", [False, True], ids=["", "large transformer"])
+@pytest.mark.parametrize(
+    "large",
+    [pytest.param(False, id=""), pytest.param(True, id="large transformer", marks=pytest.mark.compiled)],
+)
 def test_recorded_optima(shared_data: Path, large: bool, number: int) -> None:
     """All recorded optima, each with the recorded configuration evaluated too, in eight parts."""
     cases = recorded(shared_data, "golden")["exact"]

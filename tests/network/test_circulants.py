@@ -83,6 +83,7 @@ def test_neighbours_that_send_get_links():
     assert {3, 4} <= {*circulant_coins(found)}
 
 
+@pytest.mark.compiled
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_graphs_are_connected_within_the_degree_and_none_is_told_twice(n, degree, most, seed):
     draw = rng(seed)
