@@ -252,10 +252,11 @@ class Networks:
 
     def of_all_kinds(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
         """One or more of every kind, where links may be any: which suits a strategy only its price tells."""
+        assert self.degree is not None
         networks = self.of_family(rng, demand)
         for regular in (False, True):
             networks += self.wired(rng, demand, regular=regular)
-        if self.degree is not None and self.degree >= HALVED:
+        if self.degree >= HALVED:
             networks += self.wired(rng, demand, halves=False)
         networks += self.circulants(rng, demand)
         for _ in range(max(RANDOM_SERVERS // demand.n_server, 1)):

@@ -21,8 +21,9 @@ def rng(seed=0):
 
 
 def busiest(jumps, sent, sizes=NO_GROUPS[0], volumes=NO_GROUPS[1]):
-    found = np.empty(1)
-    busiest_jumps(np.array([jumps], np.int64), np.asarray(sent, np.float64), sizes, volumes, found)
+    found, n = np.empty(1), len(sent)
+    coins = [coin for jump in jumps for coin in dict.fromkeys((jump, n - jump))]
+    busiest_jumps(np.array([coins], np.int64), np.asarray(sent, np.float64), sizes, volumes, found)
     return float(found[0])
 
 
@@ -56,6 +57,9 @@ def test_bytes_take_all_shortest_paths_and_parallel_links():
     half = np.zeros(16)
     half[8] = 1.0
     assert busiest([1, 8], half) == 1.0
+    two = np.zeros(12)
+    two[2] = 1.0
+    assert busiest([1, 4, 6], two) == pytest.approx(2 / 3)  # twice 1, or 6 ahead and 4 back, or the other way round
 
 
 def test_rings_go_by_the_jumps_with_fewest_links():

@@ -3,11 +3,13 @@
 import numpy as np
 from numba import njit
 
+from flexnet.network.kernels.routes import fewest_coins
+
 __all__ = ["busiest_jumps"]
 
 
 @njit(cache=True)
-def busiest_jumps(jumps, sent, sizes, volumes, found):  # type: ignore[no-untyped-def]
+def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untyped-def]
     """Bytes on the busiest link of circulant graphs, every link by one jump carrying the same.
 
     What goes so many servers further on is divided over its shortest paths, at every server from its end on equally
@@ -15,8 +17,9 @@ def busiest_jumps(jumps, sent, sizes, volumes, found):  # type: ignore[no-untype
 
     Parameters
     ----------
-    jumps : int64 (n_graph, n_jump)
-        1 to n / 2, ascending; every server has a link ahead and one back by each, by n / 2 one.
+    coins : int64 (n_graph, n_coin)
+        Every server has a link to the one so many further on, 1 to n - 1, for each; several for one that is there as
+        often.
     sent : float64 (n,)
         Bytes from every server to the one so many further on.
     sizes, volumes : int64 (n_size,), float64 (n_size,)
@@ -29,10 +32,9 @@ def busiest_jumps(jumps, sent, sizes, volumes, found):  # type: ignore[no-untype
     order = np.empty(n, np.int64)
     load = np.empty(n, np.float64)
     bytes_ = np.empty(n, np.float64)
-    for graph in range(jumps.shape[0]):
-        own = jumps[graph]
-        n_found = _from_first(own, hops, order)
-        if n_found < n:
+    for graph in range(coins.shape[0]):
+        own = coins[graph]
+        if fewest_coins(own, hops, order) < n:
             found[graph] = np.inf
             continue
         bytes_[:] = sent
@@ -42,44 +44,16 @@ def busiest_jumps(jumps, sent, sizes, volumes, found):  # type: ignore[no-untype
         for k in range(n - 1, 0, -1):
             at = order[k]
             n_way = 0
-            for i in range(own.shape[0]):
-                for jump in (own[i], n - own[i]):
-                    if hops[(at - jump) % n] == hops[at] - 1 and (jump == own[i] or 2 * jump != n):
-                        n_way += 1
-            for i in range(own.shape[0]):
-                for jump in (own[i], n - own[i]):
-                    if hops[(at - jump) % n] == hops[at] - 1 and (jump == own[i] or 2 * jump != n):
-                        load[jump] += bytes_[at] / n_way
-                        bytes_[(at - jump) % n] += bytes_[at] / n_way
+            for coin in own:
+                n_way += hops[(at - coin) % n] == hops[at] - 1
+            for coin in own:
+                if hops[(at - coin) % n] == hops[at] - 1:
+                    load[coin] += bytes_[at] / n_way
+                    bytes_[(at - coin) % n] += bytes_[at] / n_way
         most = 0.0
-        for i in range(own.shape[0]):
-            times = 0
-            for other in own:
-                times += other == own[i]
-            most = max(most, load[own[i]] / times, load[n - own[i]] / times)
+        for coin in own:
+            most = max(most, load[coin] / (own == coin).sum())
         found[graph] = most
-
-
-@njit(cache=True)
-def _from_first(own, hops, order):  # type: ignore[no-untyped-def]
-    """Links from server 0 to every other, and servers in the order of these; returns how many are reached."""
-    n = hops.shape[0]
-    hops[:] = -1
-    hops[0] = 0
-    order[0] = 0
-    n_found = 1
-    k = 0
-    while k < n_found:
-        at = order[k]
-        k += 1
-        for i in range(own.shape[0]):
-            for jump in (own[i], n - own[i]):
-                there = (at + jump) % n
-                if hops[there] < 0:
-                    hops[there] = hops[at] + 1
-                    order[n_found] = there
-                    n_found += 1
-    return n_found
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ from numba import njit
 from flexnet.network.kernels.hops import hops_from
 from flexnet.network.kernels.xorshift import draw
 
-__all__ = ["coin_routes", "coin_table", "draw_shortest", "shortest"]
+__all__ = ["coin_routes", "coin_table", "draw_shortest", "fewest_coins", "shortest"]
 
 
 @njit(cache=True)
@@ -139,6 +139,30 @@ def draw_shortest(ptr, neighbor, source, target, seed):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
+def fewest_coins(coins, count, queue):  # type: ignore[no-untyped-def]
+    """How many coins every residue takes at least, -1 where no number of them will do, and residues in that order.
+
+    ``count`` and ``queue`` (n,) are filled; returns how many residues there are in the latter.
+    """
+    n = count.shape[0]
+    count[:] = -1
+    count[0] = 0
+    queue[0] = 0
+    head = 0
+    tail = 1
+    while head < tail:
+        residue = queue[head]
+        head += 1
+        for coin in coins:
+            other = (residue + coin) % n
+            if count[other] < 0:
+                count[other] = count[residue] + 1
+                queue[tail] = other
+                tail += 1
+    return tail
+
+
+@njit(cache=True)
 def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
     """Fewest coins that sum to every residue mod ``n`` (network.cc:2204).
 
@@ -157,22 +181,9 @@ def coin_table(n, coins, seed):  # type: ignore[no-untyped-def]
     last : int32 (n,)
         Coin to peel off first; meaningless where ``count < 1``.
     """
-    count = np.full(n, -1, np.int32)
+    count, queue = np.empty(n, np.int32), np.empty(n, np.int32)
     last = np.zeros(n, np.int32)
-    queue = np.empty(n, np.int32)
-    count[0] = 0
-    queue[0] = 0
-    head = 0
-    tail = 1
-    while head < tail:
-        residue = queue[head]
-        head += 1
-        for coin in coins:
-            other = (residue + coin) % n
-            if count[other] < 0:
-                count[other] = count[residue] + 1
-                queue[tail] = other
-                tail += 1
+    fewest_coins(coins, count, queue)
     state = seed
     for residue in range(1, n):
         for coin in coins:

@@ -47,7 +47,7 @@ def best_circulants(demand: Demand, degree: int, most: int, rng: np.random.Gener
     best: dict[tuple[int, ...], None] = {}
     for reduced in REDUCED if len(jumps) else ():
         busiest = np.empty(len(jumps))
-        busiest_jumps(jumps, *_asked(demand, reduced), busiest)
+        busiest_jumps(_both_ways(jumps, n), *_asked(demand, reduced), busiest)
         for at in np.argsort(busiest, kind="stable")[:most].tolist():
             if np.isfinite(busiest[at]):
                 best[tuple(jumps[at].tolist())] = None
@@ -80,6 +80,12 @@ def _sets_of_jumps(n: int, degree: int, rng: np.random.Generator) -> Ints:
     else:
         both = np.unique(np.sort(rng.integers(1, below + 1, (MOST_GRAPHS, n_both)), axis=1), axis=0)
     return np.hstack([both, np.tile(np.array(half, np.int64), (len(both), 1))])
+
+
+def _both_ways(jumps: Ints, n: int) -> Ints:
+    """Jumps, each ahead and then back, half-way round once: int64 (n_graph, n_coin)."""
+    back = np.stack([jumps, n - jumps], axis=2).reshape(len(jumps), -1)
+    return back[:, :-1] if 2 * jumps[0, -1] == n else back
 
 
 def _asked(demand: Demand, reduced: float) -> tuple[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]]:
