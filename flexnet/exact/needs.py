@@ -190,10 +190,11 @@ def _reductions(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Seconds inside of a server and bytes it sends, by weight, and bytes all send, for every candidate.
 
-    Then bytes that a server sends, and that all send, of weights that one group holds.
+    Then bytes that a server sends, and that all send, of weights that one group holds.  Of those that operators share
+    the first one's: all-reduces of smaller pieces may be cut short, run at once, and have more members, no fewer.
     """
     arrays = problem.arrays
-    weights = range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1])
+    weights = [w for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]) if not arrays.weight_is_tied[w]]
     inside, sent, total = np.zeros((len(weights), len(at))), np.zeros((len(weights), len(at))), np.zeros(len(at))
     once, once_total = np.zeros(len(at)), np.zeros(len(at))
     gpus = 0 if arrays.is_whole[op] else problem.cluster.big_gpu
@@ -204,10 +205,13 @@ def _reductions(
         members = arrays.parts[at] // groups
         size = arrays.weight_bytes[w] // shards
         sent[i] = ring_bytes(size, members, small, rings)
+        is_shared = arrays.user_ptr[w] < arrays.user_ptr[w + 1]
+        if is_shared and small:
+            sent[i] = np.minimum(sent[i], size / problem.cluster.n_server)
         total += sent[i] * members * groups
         once += sent[i] * (groups == 1)
         once_total += sent[i] * members * (groups == 1)
-        if gpus:
+        if gpus and not is_shared:
             inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
     return inside, sent, total, once, once_total
 

@@ -92,6 +92,8 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     for op, at in enumerate(flat):
         sent = np.zeros(len(at))
         for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]):
+            if arrays.weight_is_tied[w]:  # as if it lay as that of the first operator, whose gradient takes it along
+                continue
             cut, reduction = arrays.weight_cut[w], arrays.rank[op]
             shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
             groups = shards if cut[reduction] else shards * arrays.degrees[at, reduction]

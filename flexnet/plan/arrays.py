@@ -27,7 +27,10 @@ class ProblemArrays(NamedTuple):
     ``batch_only`` (cut along the batch alone),
     ``forward``, ``backward`` (seconds), ``memory`` (bytes).
     Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_cut`` (n_weight, MAX_RANK): whether a
-    config dimension shards it; where none does, every part holds all of it.
+    config dimension shards it; where none does, every part holds all of it; ``weight_is_tied``: it is that of an
+    operator before, which counts it.  Users of a weight that operators share, its own first, none of any other:
+    ``user_ptr`` (n_weight+1,), ``user_op`` (n_user,), ``user_cut`` (n_user, MAX_RANK): the operator's config dimension
+    that cuts each dimension of the weight, -1 where none does.
     Edges, by consumer then input: ``edge_src``, ``edge_dst``, ``edge_rank``, ``edge_dims`` (n_edge, MAX_RANK),
     ``edge_element_bytes``, ``edge_split`` (n_edge, MAX_RANK): the consumer's config dimension that cuts each
     dimension of its input, -1 where the part reads all of it; ``edge_extent``: the size these pieces add up to, of the
@@ -56,6 +59,10 @@ class ProblemArrays(NamedTuple):
     weight_ptr: Ints
     weight_bytes: Ints
     weight_cut: npt.NDArray[np.bool_]
+    weight_is_tied: npt.NDArray[np.bool_]
+    user_ptr: Ints
+    user_op: Ints
+    user_cut: Ints
     edge_src: Ints
     edge_dst: Ints
     edge_rank: Ints
@@ -135,7 +142,7 @@ class Workspace(NamedTuple):
     ``copies`` (n_task,): as how many others at once a transfer brings the same from one server, or, below 0, what is
     added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
     (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``above``, ``below``
-    (n_server,).
+    (n_server,).  ``pieces`` (MAX_RANK,): of a shared weight, by dimension.
     """
 
     kind: npt.NDArray[np.int8]
@@ -165,6 +172,7 @@ class Workspace(NamedTuple):
     server: npt.NDArray[np.int32]
     above: npt.NDArray[np.int32]
     below: npt.NDArray[np.int32]
+    pieces: npt.NDArray[np.int64]
     n_tree: npt.NDArray[np.int64]
     n_task: npt.NDArray[np.int64]
     n_record: npt.NDArray[np.int64]

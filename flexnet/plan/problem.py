@@ -19,6 +19,7 @@ from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.optimizers import OPTIMIZERS, state_bytes
 from flexnet.plan.semantics import Semantics
+from flexnet.plan.tied import users_of
 from flexnet.plan.turns import MOST_SERVERS, least_bytes, needs
 
 __all__ = ["Problem", "make_problem"]
@@ -189,6 +190,7 @@ def make_problem(
         weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
         weight_bytes=_ints([precision.gradient_bytes * op.weights[w].volume for op, w in weights]),
         weight_cut=_weight_cuts(weights, semantics),
+        **users_of(graph.operators, shared=semantics.shard_parameters)._asdict(),
         edge_src=_ints([_producer(op, i) for op, i in edges]),
         edge_dst=_ints([op.index for op, _ in edges]),
         edge_rank=_ints([len(tensor.dims) for tensor in tensors]),

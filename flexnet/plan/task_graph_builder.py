@@ -57,6 +57,7 @@ def _workspace(
         server=np.empty(n_server, np.int32),
         above=np.empty(n_server, np.int32),
         below=np.empty(n_server, np.int32),
+        pieces=np.empty(MAX_RANK, np.int64),
         n_tree=np.empty(1, np.int64),
         box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),
         n_task=np.empty(1, np.int64),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -52,7 +53,18 @@ def random_model(rng: np.random.Generator) -> ModelGraph:
             outputs.append(
                 b.dense(b.flat(x) if rank > 3 else x, int(rng.choice([1, 4, 6])), bias=bool(rng.integers(2)))
             )
-    return own_keys(b.build())
+    return own_keys(tied_at_random(rng, b.build()))
+
+
+def tied_at_random(rng: np.random.Generator, graph: ModelGraph) -> ModelGraph:
+    """The same model, some Linear operators of which have the weights of one before that are of the same shape."""
+    operators, first = list(graph.operators), dict[tuple[int, tuple[int, ...]], tuple[int, int]]()
+    for op in graph.operators if rng.random() < 0.5 else ():
+        if op.kind == OpType.LINEAR:
+            firsts = {i: first.setdefault((i, weight.dims), (op.index, i)) for i, weight in enumerate(op.weights)}
+            tied = {i: of for i, of in firsts.items() if of[0] < op.index and rng.random() < 0.7}
+            operators[op.index] = replace(op, tied=MappingProxyType(tied))
+    return replace(graph, operators=tuple(operators))
 
 
 def own_keys(graph: ModelGraph) -> ModelGraph:
@@ -169,7 +181,7 @@ def small_model(rng: np.random.Generator, n_op: int) -> ModelGraph:
             tensors.append(b.embedding(b.input(2, dtype="int64"), 50, 4))
         else:
             tensors.append(b.softmax(x))
-    return own_keys(b.build())
+    return own_keys(tied_at_random(rng, b.build()))
 
 
 def small_problem(

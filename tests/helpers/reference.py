@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from itertools import product
-from math import prod
+from math import lcm, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -568,6 +568,51 @@ def output_type(graph, op, inherit):
     return op.inputs[0].tensor.dtype if inherit else None
 
 
+def seconds_in_server(problem, op, size):
+    """Seconds GPUs of a server take to reduce among themselves."""
+    k, semantics = problem.cluster.big_gpu, problem.semantics
+    if not k or op.kind == OpType.EMBEDDING:
+        return 0.0
+    moved = 2.0 * (k - 1) / k * size if semantics.intra_server_factor_exact else 2 * size // k
+    return moved / problem.cluster.inter_gpu_bandwidth
+
+
+def let_wait(problem, configs, tasks, first, config, task):
+    """An all-reduce that waits for the backward pass of another operator."""
+    for other in problem.graph.operators:
+        if other.name == config.after:
+            for j in range(len(configs[other.index].devices)):
+                tasks.succ[first[other.index] + 2 * j + 1].append(task)
+
+
+def add_shared(problem, configs, tasks, add, first, users):
+    """All-reduces of a weight that operators share: of every piece among all servers with a part that has it."""
+    parts = []  # of all users: operator, number, and first and last piece of every dimension
+    axes = [(op.rank, 0) if len(op.weights[w].dims) > 1 else (0,) for op, w in users]
+    degrees = [
+        [(*configs[op.index].degrees, 1)[axis] for axis in own] for (op, _), own in zip(users, axes, strict=True)
+    ]
+    pieces = [lcm(*along) for along in zip(*degrees, strict=True)]
+    for (op, _), own, cut in zip(users, axes, degrees, strict=True):
+        for j, at in enumerate(coordinates(configs[op.index].degrees)):
+            parts.append((op, j, [((*at, 0)[axis], n) for axis, n in zip(own, cut, strict=True)]))
+    op, w = users[0]
+    size = 4 * op.weights[w].volume // prod(pieces)
+    for piece in coordinates(pieces):
+        task = add(ALLREDUCE, len(tasks.groups), seconds_in_server(problem, op, size), size, op.index)
+        holders = [
+            (other, j)
+            for other, j, shard in parts
+            if all(k // (whole // n) == i for k, whole, (i, n) in zip(piece, pieces, shard, strict=True))
+        ]
+        own = [configs[op.index].devices[j] for other, j in holders if other is op]
+        others = dict.fromkeys(configs[other.index].devices[j] for other, j in holders)
+        tasks.groups.append(own + [server for server in others if server not in own])
+        for other, j in holders:
+            tasks.succ[first[other.index] + 2 * j + 1].append(task)
+        let_wait(problem, configs, tasks, first, configs[op.index], task)
+
+
 def build(problem, configs):
     """Task graph of one config per operator: simulator.cc:801, step by step."""
     graph, cluster, semantics = problem.graph, problem.cluster, problem.semantics
@@ -588,24 +633,22 @@ def build(problem, configs):
     for op, config in zip(graph.operators, configs, strict=True):
         parts = coordinates(config.degrees)
         for w, weight in enumerate(op.weights):
+            if semantics.shard_parameters and w in op.tied:
+                continue
+            users = [(x, i) for x in graph.operators for i, first_of in x.tied.items() if first_of == (op.index, w)]
+            if semantics.shard_parameters and users:
+                add_shared(problem, configs, tasks, add, first, [(op, w), *users])
+                continue
             cut, own = shard_dims(op, w) if semantics.shard_parameters else ((), ())
             own = [k for k in own if k < len(config.degrees)]
             size = 4 * weight.volume // prod(config.degrees[k] for k in cut if k < len(config.degrees))
             for group in coordinates([config.degrees[k] for k in own]):
                 holders = [j for j, at in enumerate(parts) if tuple(at[k] for k in own) == group]
-                seconds = 0.0
-                if cluster.big_gpu and op.kind != OpType.EMBEDDING:
-                    k = cluster.big_gpu
-                    moved = 2.0 * (k - 1) / k * size if semantics.intra_server_factor_exact else 2 * size // k
-                    seconds = moved / cluster.inter_gpu_bandwidth
-                task = add(ALLREDUCE, len(tasks.groups), seconds, size, op.index)
+                task = add(ALLREDUCE, len(tasks.groups), seconds_in_server(problem, op, size), size, op.index)
                 tasks.groups.append([config.devices[j] for j in holders])
                 for j in holders:
                     tasks.succ[first[op.index] + 2 * j + 1].append(task)
-                for other in graph.operators:
-                    if other.name == config.after:
-                        for j in range(len(configs[other.index].devices)):
-                            tasks.succ[first[other.index] + 2 * j + 1].append(task)
+                let_wait(problem, configs, tasks, first, config, task)
     brought = {}  # of every tensor: what edges bring of it where, with the tasks that do
     for op, config in zip(graph.operators, configs, strict=True):
         for number, source in enumerate(op.inputs):

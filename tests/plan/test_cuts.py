@@ -6,6 +6,7 @@ Compared with what the operators' mathematics reads, element by element, and wit
 from dataclasses import replace
 from itertools import product
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -155,6 +156,8 @@ def test_a_part_receives_all_it_reads_from_every_partial_sum(kind, seed):
 def test_groups_share_out_the_parts_and_shards_the_weights(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, CORRECTED)
+    apart = tuple(replace(op, tied=MappingProxyType({})) for op in problem.graph.operators)
+    problem = make_problem(replace(problem.graph, operators=apart), problem.table, problem.cluster, CORRECTED)
     configs = random_configs(rng, problem)
     tasks = build(problem, make_strategy(problem, configs))
     reduces = iter(np.flatnonzero(tasks.kind == ALLREDUCE))

@@ -11,13 +11,13 @@ first.
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
-from flexnet.plan.kernels.buckets import join_bucket
 from flexnet.plan.kernels.records import add_record, add_task, has_room
+from flexnet.plan.kernels.reduces import add_all_reduces
 from flexnet.plan.kernels.relays import are_alike, hand_on
 from flexnet.plan.kernels.sharing import shared_edge
 from flexnet.plan.kernels.transfers import add_transfers
 from flexnet.plan.kernels.turns import let_take_turns
-from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD
+from flexnet.plan.task_kinds import BACKWARD, FORWARD
 
 __all__ = ["build_tasks"]
 
@@ -56,7 +56,7 @@ def build_tasks(problem, strategy, parents, counted, work):  # type: ignore[no-u
     for i in range(n_op):
         op = n_op - 1 - i if problem.bucket_bytes > 0 else i
         for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
-            _add_all_reduces(problem, strategy, work, op, weight)
+            add_all_reduces(problem, strategy, work, op, weight)
     n_before = work.n_task[0]
     for edge in range(problem.edge_src.shape[0]):
         shared = shared_edge(problem, strategy, edge)
@@ -86,68 +86,6 @@ def _add_parts(problem, strategy, work, op):  # type: ignore[no-untyped-def]
         forward = add_task(work, FORWARD, server, problem.forward[candidate], 0, 2 * op)
         backward = add_task(work, BACKWARD, server, problem.backward[candidate], 0, 2 * op + 1)
         add_record(work, forward, backward)
-
-
-@inlined
-def _add_all_reduces(problem, strategy, work, op, weight):  # type: ignore[no-untyped-def]
-    """One all-reduce for every distinct shard of a weight, among the parts that have it.
-
-    The parts of a reduction that hold the same shard have groups of their own: each has all of its gradient.
-    """
-    candidate = problem.candidate_ptr[op] + strategy.choice[op]
-    reduction = problem.rank[op]
-    shards = 1
-    groups = 1
-    for k in range(reduction + 1):
-        if problem.weight_cut[weight, k]:
-            shards *= problem.degrees[candidate, k]
-            groups *= problem.degrees[candidate, k]
-        elif k == reduction:
-            groups *= problem.degrees[candidate, k]
-    size = problem.weight_bytes[weight] // shards
-    members = problem.parts[candidate] // groups
-    for number in range(groups):
-        first_record = work.n_record[0]
-        group = work.n_group[0]
-        work.n_group[0] = group + 1
-        task = add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
-        for i in range(members):
-            j = i
-            if groups > 1:  # the i-th part whose coordinates in dimensions with groups of their own are `number`
-                j, stride, fixed, free = 0, 1, number, i
-                for k in range(reduction + 1):
-                    degree = problem.degrees[candidate, k]
-                    if problem.weight_cut[weight, k] or k == reduction:
-                        j += fixed % degree * stride
-                        fixed //= degree
-                    else:
-                        j += free % degree * stride
-                        free //= degree
-                    stride *= degree
-            member = work.n_member[0]
-            work.n_member[0] = member + 1
-            if member < work.group.shape[0]:
-                work.group[member] = strategy.devices[op, j]
-            add_record(work, work.first[op] + 2 * j + 1, task)
-        after = strategy.after[op]
-        if after >= 0:
-            for j in range(problem.parts[problem.candidate_ptr[after] + strategy.choice[after]]):
-                add_record(work, work.first[after] + 2 * j + 1, task)
-        if group + 1 < work.group_ptr.shape[0]:
-            work.group_ptr[group + 1] = work.n_member[0]
-        if problem.bucket_bytes > 0:
-            join_bucket(problem, strategy, work, op, first_record)
-
-
-@inlined
-def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
-    """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
-    gpus = problem.big_gpu
-    if gpus == 0 or problem.is_whole[op]:  # an embedding is measured on one GPU: nothing to reduce with
-        return 0.0
-    if problem.exact_intra_server:
-        return 2.0 * (gpus - 1) / gpus * size / problem.inter_gpu_bandwidth
-    return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers
 
 
 @inlined
