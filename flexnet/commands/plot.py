@@ -24,7 +24,7 @@ def _plot(words: tuple[str, ...], **values: Any) -> int:
 
     from flexnet.files import check_writable, write_atomically
     from flexnet.plot.draw import draw
-    from flexnet.plot.series import panels_of, selected, speedups
+    from flexnet.plot.series import check_positive, panels_of, selected, speedups
     from flexnet.report.extra import check_extra
     from flexnet.sweep.store import read_rows
 
@@ -35,6 +35,8 @@ def _plot(words: tuple[str, ...], **values: Any) -> int:
     panels = panels_of(rows, request.x, request.y, request.by, request.panels, numbers=numbers)
     if request.base:
         panels = [speedups(panel, request.base) for panel in panels]
+    if request.log and request.kind != "cdf":
+        check_positive(panels, of_x=numbers)
     suffix = request.output.suffix.lower()
     of_times = any(axis.endswith("_ms") or axis in _OF_TIMES for axis in (request.x, request.y))
     estimated = of_times and any(row.get("times") == "estimated" for row in rows)

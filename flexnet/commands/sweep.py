@@ -1,12 +1,14 @@
 """``flexnet sweep FILE.toml``: many points, each computed once, into one table."""
 
 import time
+from signal import SIGINT
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from flexnet.commands.console.printing import say, warn
 from flexnet.commands.console.progress import Display
+from flexnet.commands.console.signals import raising
 from flexnet.commands.requests.flags import Command
 from flexnet.commands.requests.sweep import SWEEP_FLAGS, SweepRequest, sweep_request
 from flexnet.errors import FlexNetError, counted
@@ -47,11 +49,15 @@ def _sweep(words: tuple[str, ...], **values: Any) -> int:
         from flexnet.sweep.cluster import check_scheduler
 
         check_scheduler(request.scheduler)
-    with one_writer(request.output):
+    with one_writer(request.output), raising() as stopped:
         token, shown = store.open(), {key: key for key in tasks}
         try:
             failed = _computed(request, waiting, store, token) if waiting else []
             failed += _carried(request, tasks, shown, store, token)
+        except KeyboardInterrupt:
+            if stopped.signal in (None, SIGINT):
+                raise
+            return stopped.status
         finally:  # whatever happens, of what there is
             written = store.write_tables(shown.values())
             if written:

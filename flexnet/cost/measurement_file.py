@@ -160,11 +160,14 @@ def _table_of(
     shapes = document.get("shapes", [])
     if not isinstance(shapes, list):
         raise FlexNetError(f"{source}: shapes is {_shown(shapes)}; it must be a list")
+    estimated = document.get("estimated", False)
+    if not isinstance(estimated, bool):
+        raise FlexNetError(f"{source}: estimated is {_shown(estimated)}; it must be true or false")
     return CostTable(
         measured_batch,
         measured_servers,
         _table(records, f"{source}: measurement"),
-        document.get("estimated") is True,
+        estimated,
         source,
         MappingProxyType({key: value for key, value in document.items() if key not in _RESERVED}),
         _table(shapes, f"{source}: shape"),

@@ -11,7 +11,8 @@ The graph's attribute ``rings`` is JSON of the rings of all-reduces by group siz
 ``cycles`` JSON of the rings that are told as the numbers of the servers they visit.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["read_graph", "to_graph"]
 
 KINDS = ("server", "switch")
+MISSPELT = 0.8  # letters that an attribute shares with one that is known; width and bandwidth share less
 MAX_NODES = 8192  # the matrix of links is held in memory
 MAX_LINKS = 10**6
 # Wide enough for any link there is, narrow enough to find Gbps and microseconds out.
@@ -87,6 +89,7 @@ def read_graph(
     FlexNetError
         If it draws no network.
     """
+    _check_spelling(graph.graph, ("rings", "cycles"), name)
     numbers, n_server = _numbers(graph, name)
     n_node = len(numbers)
     links = np.zeros((n_node, n_node), np.int64)
@@ -96,6 +99,7 @@ def read_graph(
         where = f"{name}: the link {one} - {other}"
         if one == other:
             raise FlexNetError(f"{name}: node {one} is linked to itself; a link joins two nodes")
+        _check_spelling(edge, (*LIMITS, "links"), where)
         count, speed = _count(edge, where), _speeds(edge, where, required=speeds)
         n_with += speed is not None
         for a, b in ((one, other),) if graph.is_directed() else ((one, other), (other, one)):
@@ -118,6 +122,7 @@ def _numbers(graph: "nx.Graph", name: str) -> tuple[dict[Hashable, int], int]:
     """Number of every node, servers first, and how many servers there are."""
     of_kind: dict[str, list[Hashable]] = {kind: [] for kind in KINDS}
     for node, attributes in graph.nodes(data=True):
+        _check_spelling(attributes, ("kind",), f"{name}: node {node}")
         kind = attributes.get("kind", KINDS[0])
         if kind not in KINDS:
             raise FlexNetError(f"{name}: node {node} is of kind {kind!r}; it must be server or switch")
@@ -128,6 +133,13 @@ def _numbers(graph: "nx.Graph", name: str) -> tuple[dict[Hashable, int], int]:
         raise FlexNetError(f"{name} has {len(graph)} nodes; at most {MAX_NODES} can be searched or replayed")
     ordered = [*of_kind["server"], *of_kind["switch"]]
     return {node: number for number, node in enumerate(ordered)}, len(of_kind["server"])
+
+
+def _check_spelling(attributes: Iterable[Hashable], known: Sequence[str], where: str) -> None:
+    """Refuse attributes that look like one of these; any others are somebody else's."""
+    for attribute in attributes:
+        if attribute not in known and (close := get_close_matches(str(attribute).lower(), known, 1, MISSPELT)):
+            raise FlexNetError(f"{where} has the attribute {attribute!r}; did you mean {close[0]}?")
 
 
 def _count(edge: Mapping[str, object], where: str) -> int:

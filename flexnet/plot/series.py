@@ -1,5 +1,6 @@
 """Rows become the numbers of a figure: panels of series of points."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -7,9 +8,11 @@ from typing import Any
 
 from flexnet.errors import FlexNetError, did_you_mean
 
-__all__ = ["HISTOGRAMS", "Panel", "frontier", "panels_of", "selected", "speedups"]
+__all__ = ["HISTOGRAMS", "Panel", "check_positive", "frontier", "panels_of", "selected", "speedups"]
 
 Row = Mapping[str, Any]
+
+ROUNDED = 1e-6  # share by which a number may differ from one that is asked for
 
 HISTOGRAMS = ("pairs_by_hops",)
 """Columns that hold counts of 0, 1, 2 and so on."""
@@ -31,7 +34,7 @@ class Panel:
 
 
 def selected(rows: Sequence[Row], where: Mapping[str, str]) -> list[Row]:
-    """Rows whose columns have these values, as they are printed.
+    """Rows whose columns have these values: as they are printed, or numbers that are as large.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def selected(rows: Sequence[Row], where: Mapping[str, str]) -> list[Row]:
     """
     for name in where:
         _check_column(rows, name)
-    found = [row for row in rows if all(_text(row.get(name)) == value for name, value in where.items())]
+    found = [row for row in rows if all(_is(row.get(name), value) for name, value in where.items())]
     if not found:
         wanted = ", ".join(f"{name}={value}" for name, value in where.items())
         has = "; ".join(f"{name} is {', '.join(sorted({_text(row.get(name)) for row in rows})[:8])}" for name in where)
@@ -115,6 +118,21 @@ def speedups(panel: Panel, base: str) -> Panel:
     )
 
 
+def check_positive(panels: Sequence[Panel], *, of_x: bool) -> None:
+    """Refuse what a logarithmic axis cannot show; that of x too with ``of_x``.
+
+    Raises
+    ------
+    FlexNetError
+        If a value is 0 or less.
+    """
+    for points in (points for panel in panels for points in panel.series.values()):
+        least = min((value for values in points.values() for value in values), default=1.0)
+        least = min([least, *(points if of_x else ())])
+        if least <= 0:
+            raise FlexNetError(f"--log shows numbers above 0, and {least:g} is among them; leave it out")
+
+
 def frontier(panel: Panel) -> list[tuple[float, float]]:
     """Points than which none is better in both x and y, ascending in x.
 
@@ -148,6 +166,15 @@ def _check_column(rows: Sequence[Row], name: str) -> None:
     if name not in known:
         hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
         raise FlexNetError(f"the results have no column {name!r}; {hint}")
+
+
+def _is(value: Any, wanted: str) -> bool:
+    if _text(value) == wanted or not isinstance(value, int | float):
+        return _text(value) == wanted
+    try:
+        return math.isclose(value, float(wanted), rel_tol=ROUNDED)
+    except ValueError:
+        return False
 
 
 def _label(name: str, value: Any) -> str:

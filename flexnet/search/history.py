@@ -175,7 +175,7 @@ def read_history(path: Path) -> History:
     """
     try:
         return History.from_json(read_object(path, "history"))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FlexNetError):
             raise
         raise FlexNetError(f"history {path} is damaged: {error}") from None

@@ -22,7 +22,7 @@ from flexnet.network.network import Network
 from flexnet.plan.memory import memory_by_server
 from flexnet.plan.strategy import configs_of
 from flexnet.plan.task_graph import TaskGraph
-from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.search.config_text import cut_text
 from flexnet.search.network_document import network_document, read_network
 from flexnet.search.plan import Plan
@@ -33,6 +33,7 @@ __all__ = ["PlanFile", "PlanOperator", "plan_bytes", "read_plan_file"]
 FORMAT = "flexnet-plan"
 VERSION = 2
 FAST = 1  # compression
+KINDS = (FORWARD, BACKWARD, NOMINAL_COMM, ALLREDUCE)
 
 _GRAPH = ("kind", "place", "seconds", "bytes", "succ_ptr", "succ", "group_ptr", "group", "op")
 _INTEGERS = ("kind", "place", "bytes", "succ_ptr", "succ", "group_ptr", "group", "op", "route_ptr", "route")
@@ -152,7 +153,10 @@ def _plan_file(held: Mapping[str, npt.NDArray[Any]]) -> PlanFile:
     )
     if len(graph.op) and not -1 <= graph.op.min() <= graph.op.max() < len(operators):
         raise ValueError("a task is of an operator that is not there")
-    timeline = Timeline(float(held["iteration"]), held["start"], held["end"])
+    iteration = float(held["iteration"])
+    if not (0 <= iteration < np.inf and (held["memory"] >= 0).all() and np.isfinite(held["memory"]).all()):
+        raise ValueError("an iteration and the memory must be finite, and 0 or more")
+    timeline = Timeline(iteration, held["start"], held["end"])
     return PlanFile(graph, timeline, network, held["memory"].astype(np.float64), operators)
 
 
@@ -162,6 +166,10 @@ def _check(graph: TaskGraph, start: npt.NDArray[np.float64], end: npt.NDArray[np
     for name in ("place", "seconds", "bytes", "op"):
         if getattr(graph, name).shape != (n_task,):
             raise ValueError(f"{name} is not of {n_task} tasks")
+    if not (np.isfinite(graph.seconds).all() and (graph.seconds >= 0).all() and (graph.bytes >= 0).all()):
+        raise ValueError("seconds and bytes must be finite, and 0 or more")
+    if not np.isin(graph.kind, KINDS).all():
+        raise ValueError("a task is of a kind that does not exist")
     if start.shape != (n_task,) or end.shape != (n_task,) or not (end >= start).all() or not np.isfinite(end).all():
         raise ValueError("tasks must end, and not before they start")
     for ptr, values, most in ((graph.succ_ptr, graph.succ, n_task), (graph.group_ptr, graph.group, n)):

@@ -79,13 +79,20 @@ def compute_here(
 def _worker(work: str) -> "subprocess.Popen[str]":
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-m", "flexnet.sweep.worker", work],
+        [sys.executable, "-m", "flexnet.sweep.worker", work, *_script()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         text=True,
         start_new_session=True,  # Ctrl-C reaches the process that started it alone
     )
+
+
+def _script() -> list[str]:
+    """The program that was started, if it is a file: parts of its own that it registers are known to workers, too."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    return [str(Path(path).absolute())] if path is not None and getattr(main, "__spec__", None) is None else []
 
 
 def _in(worker: "subprocess.Popen[str]") -> "subprocess.IO[str]":  # type: ignore[name-defined]

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, counted
 from flexnet.files import make_directory, read_object, read_regular, write_atomically
 
 __all__ = ["PLAN", "Store", "key_of", "read_rows"]
@@ -138,7 +138,7 @@ def _cell(value: Any) -> Any:
     return orjson.dumps(value).decode() if isinstance(value, dict) else value
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: str | Path) -> list[Row]:
     """Rows of a sweep: of its directory, or of a Parquet or CSV file of its results.
 
     Raises
@@ -146,6 +146,7 @@ def read_rows(path: Path) -> list[Row]:
     FlexNetError
         If there are none, or the file is damaged.
     """
+    path = Path(path)
     if path.is_dir():
         table = next((file for name in ("results.parquet", "results.csv") if (file := path / name).is_file()), None)
         if table is None:
@@ -171,7 +172,11 @@ def _parquet_rows(content: bytes, path: Path) -> list[Row]:
     from pyarrow import parquet
 
     try:
-        rows: list[Row] = parquet.read_table(io.BytesIO(content)).to_pylist()
+        rows: list[Row] = parquet.read_table(
+            io.BytesIO(content),
+            use_threads=False,  # which would at times abort a process that ends while they do
+            pre_buffer=False,
+        ).to_pylist()
     except (pyarrow.ArrowException, OSError):
         raise FlexNetError(f"{path} is not a Parquet file; results of sweeps are results.parquet or .csv") from None
     return rows
@@ -179,11 +184,17 @@ def _parquet_rows(content: bytes, path: Path) -> list[Row]:
 
 def _csv_rows(content: bytes, path: Path) -> list[Row]:
     try:
-        return [
-            {name: _value(text) for name, text in row.items()} for row in csv.DictReader(io.StringIO(content.decode()))
-        ]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FlexNetError(f"{path} is not a CSV file: {error}") from None
+        head, *rows = csv.reader(io.StringIO(content.decode()))
+    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+        raise FlexNetError(f"{path} is not a CSV file: {error if content else 'it is empty'}") from None
+    rows = [row for row in rows if row]
+    wrong = next((number for number, row in enumerate(rows, 1) if len(row) != len(head)), None)
+    if wrong is not None:
+        raise FlexNetError(
+            f"{path}: row {wrong} has {counted(len(rows[wrong - 1]), 'cell')} and the head {len(head)}; a file that "
+            "was cut off is to be written again"
+        )
+    return [{name: _value(text) for name, text in zip(head, row, strict=True)} for row in rows]
 
 
 def _value(text: str | None) -> Any:

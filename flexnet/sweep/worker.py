@@ -1,14 +1,17 @@
 """What computes a point: here, in a process of its own, or on a cluster.
 
-``python -m flexnet.sweep.worker WORK`` reads points from standard input, a line of JSON each, and answers each with a
-line.  It listens nowhere, and ends with the process that started it.
+``python -m flexnet.sweep.worker WORK [SCRIPT]`` runs a script for what it registers, as `multiprocessing` does where it
+starts processes anew, without what is behind ``if __name__ == "__main__"``.  Then it reads points from standard input,
+a line of JSON each, and answers each with a line.  It listens nowhere, and ends with the process that started it.
 """
 
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import orjson
@@ -65,8 +68,13 @@ def main() -> None:
     end_with_parent()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
+    work, *scripts = sys.argv[1:]
+    for script in scripts:
+        sys.argv = [script]
+        with suppress(SystemExit):
+            run_path(script, run_name="__mp_main__")
     for line in sys.stdin:
-        answers.write(compute(sys.argv[1], line) + "\n")
+        answers.write(compute(work, line) + "\n")
         answers.flush()
 
 

@@ -86,6 +86,8 @@ def test_a_module_with_its_loss_is_measured_and_searched(tmp_path):
         (["own_net:make_model"], "--input is missing"),
         (["own_net:make_model", "--input", "x:float32"], "NAME:TYPE:SIZES"),
         (["own_net:make_model", "--input", "x:float31:8x16"], "it must be one of"),
+        (["own_net:make_model", "--input", "x:float32:99999999999x512"], "each must be at most 2147483647"),
+        (["own_net:make_model", "--input", "x:float32:1000000000x1000001"], "all together 1e+15 elements"),
         (["own_net:nothing", "--input", "x:float32:8x16"], "has no nothing"),
         (["own_net:make_number", "--input", "x:float32:8x16"], "must return a torch.nn.Module"),
         (["no_net:make_model", "--input", "x:float32:8x16"], "cannot be imported"),

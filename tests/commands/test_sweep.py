@@ -121,7 +121,8 @@ def test_searches_and_their_inputs(run, written, tmp_path) -> None:
 
 
 @pytest.mark.compiled
-def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_and_run_again(written, tmp_path, sent, status) -> None:
     words = [sys.executable, "-m", "flexnet", "sweep", written(SEARCHES)]
     with subprocess.Popen(
         [*words, "--jobs", "1"],
@@ -134,9 +135,9 @@ def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
         assert first.stdout is not None and first.stderr is not None
         while not first.stdout.readline().startswith("2 of 6"):
             pass
-        first.send_signal(signal.SIGINT)
+        first.send_signal(sent)
         told = first.stderr.read()
-    assert first.returncode == 130
+    assert first.returncode == status
     assert "stopped after" in told and "the same command goes on from here" in told
     finished = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
     assert 2 <= len(finished) < 6
@@ -145,6 +146,39 @@ def test_stopped_by_ctrl_c_and_run_again(written, tmp_path) -> None:
     assert again.stdout.splitlines()[0] == f"Small: 6 points, {len(finished)} of them done before"
     points = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "sweep" / "points").glob("*.json")}
     assert len(points) == 6 and finished.items() <= points.items()
+
+
+OWN = """
+import sys
+from flexnet import TOPOLOGIES
+from flexnet.__main__ import main
+from flexnet.network.topologies.full_mesh import FullMesh
+
+class Mine(FullMesh):
+    name = "mine"
+
+TOPOLOGIES["mine"] = Mine
+if __name__ == "__main__":
+    sys.exit(main())
+"""
+
+
+def test_a_topology_of_ones_own_is_swept_too(written, tmp_path) -> None:
+    written(SEARCHES.replace('"topoopt"', '"mine"'))
+    words = [sys.executable, written(OWN, "own.py"), "sweep", "sweep.toml", "--jobs", "1"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {row["topology"] for row in read_rows(tmp_path / "sweep")} >= {"mine"}
+
+
+def test_without_a_batch_that_of_the_file_is_swept(run, written, tmp_path) -> None:
+    b = GraphBuilder("own", 48)
+    b.cross_entropy(b.dense(b.input(16), 8))
+    write_graph(tmp_path / "own.json", b.build())
+    written('models = ["own.json"]\ntopologies = ["fattree"]\nservers = [4]\nbudgets = [1]\n')
+    assert run("sweep", "sweep.toml", "--jobs", "1")[0] == 0
+    (row,) = read_rows(tmp_path / "sweep")
+    assert row["batch_size"] == 48
 
 
 def test_a_point_that_cannot_be_is_told_before_any_is_computed(run, written) -> None:

@@ -120,6 +120,7 @@ def test_what_is_not_json(save, text):
         ({**DOCUMENT, "batch_size": 0}, "batch_size is 0"),
         ({**DOCUMENT, "ngpus": "4"}, "ngpus is 4; it must be a whole number"),
         ({**DOCUMENT, "ngpus": 2**63}, "ngpus is 9223372036854775808"),
+        ({**DOCUMENT, "estimated": "maybe"}, "estimated is maybe; it must be true or false"),
         ({**DOCUMENT, "measurements": {}}, "measurements is an object; it must be a list"),
         ({**DOCUMENT, "measurements": []}, "measurements is empty"),
         ({**DOCUMENT, "measurements": [RECORD, 7]}, "measurement 1 is 7; it must be an object"),

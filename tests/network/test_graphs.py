@@ -129,6 +129,8 @@ SPEED = {"bandwidth": 1e9, "latency": 0.0}
         (nx.Graph(), "^graph has no servers; nodes are servers unless their kind is switch$"),
         (with_node("lone"), r"^graph: server lone cannot be reached from server 0\.0; all servers must be connected$"),
         (with_node("x", kind="router"), "^graph: node x is of kind 'router'; it must be server or switch$"),
+        (with_node("x", Kind="switch"), "^graph: node x has the attribute 'Kind'; did you mean kind\\?$"),
+        (edited(link=4), LINK + "has the attribute 'link'; did you mean links\\?$"),
         (with_edge(drawn(), "leaf0", "leaf0", **SPEED), "^graph: node leaf0 is linked to itself; a link joins two"),
         (without("bandwidth"), LINK + "has no bandwidth; it must have one, in bytes/s"),
         (without("latency"), LINK + "has no latency; it must have one, in seconds"),
@@ -155,6 +157,14 @@ SPEED = {"bandwidth": 1e9, "latency": 0.0}
 def test_what_draws_no_network_is_said_in_a_sentence(graph: nx.Graph, sentence: str) -> None:
     with pytest.raises(FlexNetError, match=sentence):
         Topology.from_networkx(graph)
+
+
+def test_attributes_of_others_do_not_matter() -> None:
+    graph = drawn()
+    for (_, node), (_, _, edge) in zip(graph.nodes(data=True), graph.edges(data=True), strict=False):
+        node.update(label="a", x=1.0, colour="red")
+        edge.update(label="b", width=2.0, weight=3.0, id="e")
+    assert same(Topology.from_networkx(graph), Topology.from_networkx(drawn()))
 
 
 def test_parallel_links_of_two_latencies_are_refused() -> None:

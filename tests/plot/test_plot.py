@@ -6,7 +6,7 @@ import pytest
 
 from flexnet.errors import FlexNetError
 from flexnet.plot.draw import KINDS, draw
-from flexnet.plot.series import Panel, frontier, panels_of, selected, speedups
+from flexnet.plot.series import Panel, check_positive, frontier, panels_of, selected, speedups
 
 ROWS = [
     {"model": "vgg", "topology": name, "bandwidth": gbps, "seed": seed, "iteration_ms": ms / gbps + seed, "hops": None}
@@ -68,6 +68,15 @@ def test_rows_are_selected_as_they_are_printed() -> None:
     assert len(selected(ROWS, {"bandwidth": "40", "topology": "topoopt"})) == 3
     with pytest.raises(FlexNetError, match="no row has bandwidth=4: bandwidth is 10, 40"):
         selected(ROWS, {"bandwidth": "4"})
+    assert len(selected(ROWS, {"bandwidth": "40.0", "topology": "topoopt"})) == 3
+    assert selected([{"gbps": 1200 / 11}], {"gbps": "109.090909"})
+
+
+def test_a_logarithmic_axis_shows_what_is_above_0() -> None:
+    check_positive([Panel("", {"a": {0.0: [1.0]}})], of_x=False)
+    for panel, of_x in ((Panel("", {"a": {1.0: [2.0, 0.0]}}), False), (Panel("", {"a": {0.0: [1.0]}}), True)):
+        with pytest.raises(FlexNetError, match="--log shows numbers above 0, and 0 is among them"):
+            check_positive([panel], of_x=of_x)
 
 
 @pytest.mark.parametrize("kind", KINDS)

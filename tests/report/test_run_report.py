@@ -4,6 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 from browser import check_page, chromium
@@ -129,6 +130,7 @@ def test_a_directory_that_is_no_run_is_told(
         ("inputs.settings", {"gpu_memory": "x"}),
         ("files.MODEL", 7),
         ("lower_bound_ms", "fast"),
+        ("best_ms", -5.0),
         ("network_bound_ms", None),
         ("estimated_cuts", 0.5),
         ("estimated_cuts", {"compute_time": 0.0}),
@@ -148,6 +150,45 @@ def test_a_field_that_is_not_what_it_must_be_is_told(
     assert main(["report", str(path.parent)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f'run.json is damaged: "{name}" is not what it must be' in line
+
+
+def change_plan(path: Path, **changed: object) -> None:
+    with np.load(path) as arrays:
+        held = {name: arrays[name] for name in arrays.files}
+    for name, value in changed.items():
+        held[name] = np.full_like(held[name], value)
+    np.savez(path, **held)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("memory", np.nan, "an iteration and the memory must be finite"),
+        ("iteration", np.nan, "an iteration and the memory must be finite"),
+        ("iteration", -1.0, "an iteration and the memory must be finite"),
+        ("seconds", np.nan, "seconds and bytes must be finite"),
+        ("bytes", -1, "seconds and bytes must be finite"),
+        ("kind", 9, "a task is of a kind that does not exist"),
+        ("iteration", 7.0, "plan.npz is of another run: its iteration takes 7000 ms, and that of run.json "),
+    ],
+)
+def test_a_plan_that_cannot_be_of_the_run_is_told(
+    name: str, value: float, sentence: str, run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = shutil.copytree(run_directory, tmp_path / "run")
+    change_plan(moved / "plan.npz", **{name: value})
+    for command in ("report", "trace"):
+        assert main([command, str(moved)]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_history_of_what_is_no_tally_is_told(
+    run_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shutil.copytree(run_directory, tmp_path / "run") / "history.json"
+    path.write_bytes(orjson.dumps({**orjson.loads(path.read_bytes()), "tried": 5}))
+    assert main(["report", str(path.parent)]) == 2
+    assert "history.json is damaged" in capsys.readouterr().err
 
 
 def test_a_history_without_numbers_is_told(

@@ -135,6 +135,10 @@ def test_what_holds_no_results(tmp_path) -> None:
         read_rows(tmp_path / "results.csv")
     with pytest.raises(FlexNetError, match="cannot read"):
         read_rows(tmp_path / "nothing.csv")
+    for row, n in (("4", "1 cell"), ("4,7,8", "3 cells")):
+        (tmp_path / "cut.csv").write_text(f"a,b\n1,2\n{row}\n")
+        with pytest.raises(FlexNetError, match=f"row 2 has {n} and the head 2"):
+            read_rows(str(tmp_path / "cut.csv"))
 
 
 def test_a_worker_answers_in_json_and_looks_first_whether_the_row_is_there(tmp_path, monkeypatch) -> None:

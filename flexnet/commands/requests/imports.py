@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from flexnet.errors import FlexNetError
 __all__ = ["IMPORT_FLAGS", "ImportRequest", "InputSpec", "import_request"]
 
 _INPUT = re.compile(r"(?P<name>[A-Za-z_]\w*):(?P<dtype>[a-z]+[0-9]*):(?P<shape>[0-9]+(x[0-9]+)*)")
+MAX_ELEMENTS = 10**15  # of an input: products of a few of these are still 64-bit numbers
 _TYPES = ("float32", "bfloat16", "float16", "float64", "int64", "int32", "bool")
 
 IMPORT_FLAGS = [
@@ -136,4 +138,9 @@ def _input(text: str) -> InputSpec:
     shape = tuple(map(int, found["shape"].split("x")))
     if min(shape) < 1:
         raise FlexNetError(f"--input {found['name']} has sizes {found['shape']}; each must be at least 1")
+    if max(shape) > MAX_COUNT or prod(shape) > MAX_ELEMENTS:
+        raise FlexNetError(
+            f"--input {found['name']} has sizes {found['shape']}; each must be at most {MAX_COUNT}, and all together "
+            f"{MAX_ELEMENTS:.0e} elements"
+        )
     return InputSpec(found["name"], found["dtype"], shape)

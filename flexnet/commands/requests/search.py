@@ -237,6 +237,9 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
         warnings.append("--gpu-memory has no effect with original semantics; use --semantics corrected")
     if "--reductions" in given and _is_mcmc(values):
         warnings.append("--reductions has no effect with method mcmc, whose all-reduces start at once")
+    for flag in ("--search-alpha", "--enable-propagation"):
+        if flag in given and not _is_mcmc(values):
+            warnings.append(f"{flag} has no effect with method portfolio; it is for --method mcmc")
     if "--search-budget" not in given and values["time"] is None and _is_mcmc(values):
         warnings.append("--search-budget is not given, so one proposal is made; --search-budget N makes N + 1")
     if (values["export"], values["taskgraph"], values["output"]) == (None, None, None):

@@ -5,14 +5,16 @@ from flexnet.commands.requests.limits import MAX_COUNT
 from flexnet.commands.requests.types import Name, Number, Whole
 from flexnet.model.precision import PRECISIONS
 
-__all__ = ["BATCH_SIZE", "BIG_GPU", "OF_SWITCHES", "PARAMETER_PARALLEL", "dtype_flag"]
+__all__ = ["BATCH_SIZE", "BIG_GPU", "DEFAULT_BATCH", "OF_SWITCHES", "PARAMETER_PARALLEL", "dtype_flag"]
+
+DEFAULT_BATCH = 64
 
 BATCH_SIZE = Flag(
     ["batch_size", "--batch-size", "-b"],
     type=Whole(1, MAX_COUNT),
-    default=64,
+    default=DEFAULT_BATCH,
     metavar="N",
-    help="samples of the global batch (default 64)",
+    help=f"samples of the global batch (default {DEFAULT_BATCH})",
 )
 
 BIG_GPU = Flag(

@@ -10,7 +10,7 @@ from flexnet.commands.requests.contender import Contender, Terms, fabric_of
 from flexnet.commands.requests.flags import Flag
 from flexnet.commands.requests.model_flags import is_model_file, model_flags
 from flexnet.commands.requests.search import SearchRequest
-from flexnet.commands.requests.shared_flags import OF_SWITCHES
+from flexnet.commands.requests.shared_flags import DEFAULT_BATCH, OF_SWITCHES
 from flexnet.commands.requests.types import FilePath, Name, Whole
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import DRAWINGS
@@ -123,7 +123,7 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     from flexnet.sweep.sweep_file import ModelTable
 
     table = asked.model.get(one["model"], ModelTable())
-    batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or 64
+    batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or _own_batch(one["model"], beside)
     common = asked.search.model_dump(exclude_none=True)
     common |= {} if table.gpu_memory is None else {"gpu_memory": table.gpu_memory}
     parameters = {flag.name: common.pop(flag.name, None) for flag in OF_SWITCHES}
@@ -152,6 +152,15 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
         "files": files,
         "sha256": {name: _hash(path) for name, path in files.items()},
     }
+
+
+def _own_batch(model: str, beside: Path) -> int:
+    """The batch of a model where none is given: that of its file, or of every command."""
+    if not is_model_file(model):
+        return DEFAULT_BATCH
+    from flexnet.model.graph_file import read_graph
+
+    return read_graph(str((beside / model).absolute()))[0].batch_size
 
 
 def _check_flags(model: str, flags: Iterable[str]) -> None:

@@ -12,10 +12,12 @@ from flexnet.files import read_object
 from flexnet.report.run import Run
 from flexnet.search.history import HISTORY, read_history
 from flexnet.search.plan_file import read_plan_file
+from flexnet.units import s_to_ms
 
 __all__ = ["PLAN", "read_run", "run_of"]
 
 PLAN = "plan.npz"
+ROUNDED = 1e-6  # a time may be off by such a share
 
 _NEEDED = {
     "status": str,
@@ -81,9 +83,14 @@ def run_of(directory: Path, document: Mapping[str, Any]) -> Run:
     """
     if not (directory / PLAN).exists():
         raise FlexNetError(f"{directory} has no {PLAN}; an earlier version of flexnet made it, so search again")
+    plan = read_plan_file(directory / PLAN)
+    if not math.isclose(s_to_ms(plan.timeline.seconds), document["best_ms"], rel_tol=ROUNDED):
+        raise FlexNetError(
+            f"{directory / PLAN} is of another run: its iteration takes {s_to_ms(plan.timeline.seconds):.6g} ms, and "
+            f"that of run.json {document['best_ms']:.6g} ms"
+        )
     path = directory / HISTORY
-    history = read_history(path) if path.exists() else None
-    return Run(directory, document, read_plan_file(directory / PLAN), history)
+    return Run(directory, document, plan, read_history(path) if path.exists() else None)
 
 
 def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -99,6 +106,8 @@ def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
         named = isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "sha256"))
         yield f"files.{flag}", named
     yield "lower_bound_ms", _is_number(document.get("lower_bound_ms"), or_none=True)
+    for name in ("initial_ms", "best_ms"):
+        yield name, _is_number(document[name]) and document[name] >= 0
     for name in (f"{one}_bound" for one in FIXED if f"{one}_bound_ms" in document):
         yield f"{name}_ms", _is_number(document[f"{name}_ms"]) and isinstance(document.get(f"{name}_of"), str)
     cuts = document.get("estimated_cuts", {"operators": 0.0, "compute_time": 0.0})
