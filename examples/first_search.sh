@@ -24,4 +24,4 @@ fi
 exec "$venv/bin/python" -P -m flexnet search vgg \
     --batch-size 4096 --nsimnode 16 --big-gpu 4 --mfile measurements/roofline-a100/vgg16.json \
     --topology topoopt --node-degree 4 --interface-bandwidth 25 --network-latency 1 --inter-gpu-bandwidth 200 \
-    --search-budget 1000 --seed 0 -o runs/vgg16 --overwrite
+    --search-budget 1000 --seed 1 -o runs/vgg16 --overwrite

@@ -43,4 +43,4 @@ def _little_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Follow few packets and look at few networks where kernels run as plain Python, a thousand times slower."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         monkeypatch.setattr("flexnet.simulate.priced_links.MOST_HOPS", 5_000)
-        monkeypatch.setattr("flexnet.search.networks.MOST_LOOKED_AT", 8)
+        monkeypatch.setattr("flexnet.search.rebuild.MOST_LOOKED_AT", 8)

@@ -19,8 +19,8 @@ from flexnet.network.network import Network
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate, with_candidate
 from flexnet.search.moves.mix import MoveMix
-from flexnet.search.networks import Rebuild
 from flexnet.search.pricing import Price, Pricer
+from flexnet.search.rebuild import Rebuild
 from flexnet.search.state import Info, State
 
 __all__ = ["CoSearch"]

@@ -12,7 +12,7 @@ from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.moves.heavy import heavy_recuts
 from flexnet.search.moves.hold import all_held, other_holds
-from flexnet.search.networks import MANY_SERVERS
+from flexnet.search.rebuild import MANY_SERVERS
 from flexnet.search.rounds import RECUT, pooled, with_start
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.kinds import StartKinds

@@ -22,9 +22,9 @@ from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.crossing import crossed
 from flexnet.search.moves.mix import MoveMix
-from flexnet.search.networks import MANY_SERVERS
 from flexnet.search.newcomers import Newcomers
 from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import MANY_SERVERS
 from flexnet.search.rounds import (
     after_slot,
     fits,

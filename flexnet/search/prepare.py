@@ -17,9 +17,13 @@ from flexnet.search.driver import reset_span
 from flexnet.search.moves.heavy import one_holds_most
 from flexnet.search.moves.mix import PROPAGATING, RECONFIGURING, block_shares, make_mix
 from flexnet.search.moves.space import MoveSpace, make_space
-from flexnet.search.networks import (
+from flexnet.search.networks import Networks
+from flexnet.search.plan import Plan
+from flexnet.search.portfolio import Portfolio, first_slot
+from flexnet.search.prepared import Prepared, is_soon_exact
+from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import (
     MANY_SERVERS,
-    Networks,
     Rebuild,
     common_network,
     cycle_follower,
@@ -28,10 +32,6 @@ from flexnet.search.networks import (
     later_draws,
     rebuilder,
 )
-from flexnet.search.plan import Plan
-from flexnet.search.portfolio import Portfolio, first_slot
-from flexnet.search.prepared import Prepared, is_soon_exact
-from flexnet.search.pricing import Pricer
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel

@@ -17,6 +17,7 @@ __all__ = ["CROWDED", "Trials"]
 
 CROWDED = 0.5  # a network on which transfers crowd twice as much may take 0.7 times as long as another
 
+HOPEFUL = 0.8  # of the limit: what takes longer on networks for its groups does so on random ones, or nearly so
 ROUGH = 1.25  # a random network may take so many times as long as one whose routes and rings are fitted
 
 
@@ -57,6 +58,7 @@ class Trials:
     ) -> Candidate:
         """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is.
 
+        Random ones are built where others come near the limit.
         Of many servers on the random one that all have in common, which suits none badly; with routes and rings that
         are fitted, which takes several times as long, if that may be within the limit, and if it is, on the family's.
         """
@@ -74,7 +76,11 @@ class Trials:
                 return plan
             own = self._fastest(rng, strategy, of.of_family(rng, demand), plan.seconds, origin)
             return own if own.seconds < plan.seconds else plan
-        return self._fastest(rng, strategy, of.of_all_kinds(rng, demand), limit, origin)
+        plan = self._fastest(rng, strategy, of.of_groups(rng, demand), limit, origin)
+        if plan.seconds > HOPEFUL * limit:
+            return plan
+        own = self._fastest(rng, strategy, of.several_at_random(rng, demand), min(limit, plan.seconds), origin)
+        return own if own.seconds < plan.seconds else plan
 
     def on_built(self, rng: np.random.Generator, strategy: Strategy, limit: float, origin: str) -> Candidate:
         """The strategy on a network of some kind that is built for it, with its own rings or more, as is faster."""

@@ -26,8 +26,8 @@ from flexnet.network.build import family_of
 from flexnet.plan.problem import Problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 from flexnet.plan.strategy import Config, Strategy, make_strategy
-from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import fixed_network, rebuilder
 from flexnet.simulate.protocol import FLUID
 
 Floats = npt.NDArray[np.float64]

@@ -21,8 +21,8 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED
 from flexnet.plan.strategy import Config, make_strategy
-from flexnet.search.networks import fixed_network
 from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import fixed_network
 from flexnet.simulate.protocol import FLUID
 
 SIZES = [4096, 4096, 8192]

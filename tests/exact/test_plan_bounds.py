@@ -25,9 +25,9 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
 from flexnet.search.find import find_plan
-from flexnet.search.networks import fixed_network, rebuilder
 from flexnet.search.packet_speed import packet_cluster, packet_network
 from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import fixed_network, rebuilder
 from flexnet.search.settings import Settings
 from flexnet.simulate.protocol import FLUID, PACKET
 from flexnet.simulate.replay import replay

@@ -77,7 +77,7 @@ def test_of_many_servers_hopeless_starts_are_tried_on_random_networks_alone(monk
     priced, both = [], {"wired", "topoopt"}
     for most, priced_as, names in [(128, 2.0, both), (7, 2.0, {"wired"}), (7, 1.2, {"wired"}), (7, 0.5, both)]:
         with monkeypatch.context() as patched:
-            patched.setattr("flexnet.search.networks.MANY_SERVERS", most)
+            patched.setattr("flexnet.search.rebuild.MANY_SERVERS", most)
             ready = prepare(problem(), Settings("topoopt", 0, start="data"))
             found = Price(priced_as, True, None)
             patched.setattr(Pricer, "price", lambda *args, found=found: priced.append(args[3]) or found)

@@ -20,16 +20,9 @@ from flexnet.network.wiring.balance import link_seconds
 from flexnet.network.wiring.circulants import circulant
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, ORIGINAL
-from flexnet.search.networks import (
-    Networks,
-    cycle_follower,
-    fixed_network,
-    follows_groups,
-    later_draws,
-    other_draw,
-    rebuilder,
-)
+from flexnet.search.networks import Networks, other_draw
 from flexnet.search.prepare import prepare
+from flexnet.search.rebuild import cycle_follower, fixed_network, follows_groups, later_draws, rebuilder
 from flexnet.search.settings import Settings
 
 
@@ -96,7 +89,7 @@ def test_networks_at_random_have_round_trips_for_the_groups_of_a_demand():
 
 def test_other_draws_of_a_random_family_are_built_too(monkeypatch):
     """Each with rings for the demand; the same draws for the same seeds."""
-    monkeypatch.setattr("flexnet.search.networks.MOST_LOOKED_AT", 16)
+    monkeypatch.setattr("flexnet.search.rebuild.MOST_LOOKED_AT", 16)
     problem = problem_of(mlp(), Cluster(12, degree=4), CORRECTED)
     groups = {tuple(range(0, 12, 2)): 1e8, tuple(range(12)): 1e8}
     demand = Demand(12, 1e6 * (1 - np.eye(12)), {}, groups)
@@ -118,7 +111,7 @@ def test_other_draws_of_a_random_family_are_built_too(monkeypatch):
 
 
 def test_of_other_draws_those_whose_servers_are_nearest_are_taken(monkeypatch):
-    monkeypatch.setattr("flexnet.search.networks.MOST_LOOKED_AT", 24)
+    monkeypatch.setattr("flexnet.search.rebuild.MOST_LOOKED_AT", 24)
     problem, family = problem_of(mlp(), Cluster(12, degree=3), CORRECTED), RandomGraph(3)
     demand, rng = Demand(12, 1e6 * (1 - np.eye(12)), {}, {}), np.random.default_rng(0)
 

@@ -29,11 +29,12 @@ from flexnet.search.driver import drive
 from flexnet.search.finalists import finalists_of
 from flexnet.search.find import find_plan
 from flexnet.search.moves.blocks import copy_of
-from flexnet.search.networks import Networks, rebuilder
+from flexnet.search.networks import Networks
 from flexnet.search.portfolio import GIVEN_UP, Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.prepared import Prepared
 from flexnet.search.pricing import Pricer
+from flexnet.search.rebuild import rebuilder
 from flexnet.search.rounds import (
     GAIN,
     LAST_FIT,
@@ -321,7 +322,7 @@ def test_heavy_operators_are_cut_anew_before_fits(short_rounds):
 
     So are plans that differ from it in what reductions wait for.
     """
-    ready = wired(3)
+    ready = wired(4)
     state, fitted, only_held, rounds = ready.state, 0, 0, set()
     for _ in range(2500):
         before = state

@@ -233,6 +233,37 @@ def test_joins_lie_with_their_towers() -> None:
     assert len({(one.choice.tobytes(), one.devices.tobytes()) for one in found}) == len(found)  # type: ignore[union-attr]
 
 
+def test_towers_may_lie_on_one_server_each_and_what_follows_on_one_or_all() -> None:
+    """Of four towers: each alone, or all of a slice on its server; behind the join sums over all servers, or one."""
+    from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.plan.semantics import CORRECTED
+    from flexnet.plan.strategy import configs_of
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.split_joins import SplitJoins
+
+    b = GraphBuilder("towers", 64)
+    towers = [b.dense(b.input(64), 64) for _ in range(4)]
+    b.softmax(b.dense(b.dense(b.concat(towers, axis=1), 64), 64))
+    graph = b.build()
+    table = complete_table(roofline_table(graph, "a100", n_server=4), graph)
+    problem = make_problem(graph, table, Cluster(4, link_bandwidth=2e9), CORRECTED)
+    space, rng = make_space(problem, strided=True), np.random.default_rng(0)
+    found = SplitJoins().points(space, family_of("fattree"), None, rng).strategies
+    names = [op.name for op in graph.operators]
+    lie = set()
+    for one in found:
+        configs = dict(zip(names, configs_of(problem, one), strict=True))  # type: ignore[arg-type]
+        if configs[names[4]].degrees == (2, 1):
+            last = configs[names[6]]
+            lie.add((tuple(configs[name].devices for name in names[:4]), last.degrees, last.devices))
+    apart, shared = ((0,), (1,), (2,), (3,)), ((0,), (0,), (1,), (1,))
+    every = (0, 1, 2, 3)
+    for towers_on in (apart, shared):
+        assert (towers_on, (1, 1, 4), every) in lie
+        assert (towers_on, (1, 1), (0,)) in lie
+
+
 @pytest.mark.parametrize("along_steps", [False, True])
 def test_what_reads_a_join_is_cut_with_it(along_steps: bool) -> None:
     """Past an activation: a matrix along its inputs behind joined channels, along steps behind joined steps."""

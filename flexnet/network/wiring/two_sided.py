@@ -6,6 +6,8 @@ half exchanges runs over the interfaces of the other one too: in two hops each, 
 send to all, two sides are as good as other graphs of so few links, and their shortest paths are many and even.
 """
 
+from functools import lru_cache, partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,7 @@ from flexnet.network.wiring.links import are_connected
 __all__ = ["two_sided"]
 
 CLOSE = 0.1  # servers that exchange such a share of what those do that exchange most are to be on one side
+MOST_KNOWN = 4096  # sets of shifts whose hops are remembered
 N_DRAW = 8  # sets of shifts, of which the one with the fewest hops is taken
 
 
@@ -25,7 +28,8 @@ def two_sided(demand: Demand, degree: int, rng: np.random.Generator) -> Topology
     """A regular graph whose links all join two halves, with servers that exchange much in the same one.
 
     Server ``i`` of one side has links to servers ``i + s`` of the other, for ``degree`` shifts ``s`` and any order of
-    the servers of a side, so that every server sees the same network.
+    the servers of a side, so that every server sees the same network.  With more interfaces than there are servers on
+    the other side, links are several.
 
     Parameters
     ----------
@@ -45,11 +49,11 @@ def two_sided(demand: Demand, degree: int, rng: np.random.Generator) -> Topology
         return None
     left, right = _sides(demand, rng)
     drawn = [rng.choice(half, min(degree, half), replace=False) for _ in range(N_DRAW)]
-    graphs = [_with_shifts(left, right, shifts) for shifts in drawn]
-    connected = [links for links in graphs if are_connected(links)]
-    if not connected:
+    nearest = min((tuple(sorted(shifts.tolist())) for shifts in drawn), key=partial(_hops, half))
+    if not np.isfinite(_hops(half, nearest)):
         return None
-    return min((Topology("wired", n, 0, links, {}) for links in connected), key=mean_hops)
+    shifts = nearest if degree < half else tuple(shift % half for shift in range(degree))
+    return Topology("wired", n, 0, _with_shifts(left, right, shifts), {})
 
 
 def _sides(demand: Demand, rng: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -72,10 +76,18 @@ def _sides(demand: Demand, rng: np.random.Generator) -> tuple[list[int], list[in
     return sides
 
 
-def _with_shifts(left: list[int], right: list[int], shifts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+@lru_cache(maxsize=MOST_KNOWN)
+def _hops(half: int, shifts: tuple[int, ...]) -> float:
+    """Mean hops between servers, whichever stand on which side; infinity where not all are connected."""
+    links = _with_shifts(list(range(half)), list(range(half, 2 * half)), shifts)
+    return mean_hops(Topology("wired", 2 * half, 0, links, {})) if are_connected(links) else np.inf
+
+
+def _with_shifts(left: list[int], right: list[int], shifts: tuple[int, ...]) -> npt.NDArray[np.int64]:
     half = len(left)
     links = np.zeros((2 * half, 2 * half), np.int64)
-    for shift in shifts.tolist():
+    for shift in shifts:
         here, there = np.array(left), np.roll(right, -shift)
-        links[here, there] = links[there, here] = 1
+        links[here, there] += 1
+        links[there, here] += 1
     return links

@@ -26,11 +26,14 @@ from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["SplitJoins"]
 
-MOST = 24  # strategies
+MOST, MOST_OF_FEW, FEW_SERVERS = 24, 48, 32  # strategies; more for up to so many servers
 MOST_JOINS, MOST_TRIED = 4, 32  # that are split, and looked at, those of most elements first
 
-TOGETHER, APART, EVERYWHERE = range(3)  # towers: on all servers of their slice, on some of these each, on some of all
-SAMPLES, CHANNELS, ALL = range(3)  # what follows: on the servers of the join, along samples or channels, or on all
+TOWERS = TOGETHER, APART, EVERYWHERE, ALONE = range(4)
+"""Each on all servers of its slice, on some of these, on some of all, or on one, where a slice has one too."""
+
+REST = SAMPLES, CHANNELS, ALL, SUMS, WHOLE = range(5)
+"""What follows: on the servers of the join along samples or channels, on all along samples or inputs, or on one."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -45,7 +48,8 @@ class SplitJoins(Start):
     ) -> StartPoints:
         """The first by what they take at least on any network of the family; none where there is nothing to split."""
         base = make_strategy(space.problem, data_parallel(rng, space))
-        return StartPoints(most_promising(space.problem, family, _splits(space, base, rng), MOST))
+        most = MOST if space.problem.cluster.n_server > FEW_SERVERS else MOST_OF_FEW
+        return StartPoints(most_promising(space.problem, family, _splits(space, base, rng), most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,9 @@ def _splits(space: MoveSpace, base: Strategy, rng: np.random.Generator) -> Itera
     for join in islice(_joins(space), MOST_JOINS):
         slices = {entry.degrees[join.axis] for entry in space.problem.candidates[join.op.index]} - {1}
         for n_slice in sorted(slices):
-            for each, towers, rest in product(
-                divisors(n, n // n_slice), (TOGETHER, APART, EVERYWHERE), (SAMPLES, CHANNELS, ALL)
-            ):
+            for each, towers, rest in product(divisors(n, n // n_slice), TOWERS, REST):
+                if towers == ALONE and each > 1:
+                    continue
                 split = _split(space, base, join, n_slice, each, towers, rest, rng)
                 if split is not None:
                     yield split
@@ -153,10 +157,7 @@ def _split(
     if cut is None:
         return None
     strategy = copy_of(base)
-    for x in join.behind if rest != ALL else []:
-        channels = _degrees(space, x, {0: n_slice, space.problem.graph.operators[x].rank - 1: each})
-        if not blocks.whole[x]:
-            blocks.assign(strategy, x, beside, channels if rest == CHANNELS else None, rng)
+    _lay_rest(space, strategy, join, beside, n_slice, each, rest, rng)
     for x, axis in join.readers:
         with_it = _candidate(space, x, {axis: n_slice, space.problem.graph.operators[x].rank - 1: each})
         if with_it is not None:
@@ -171,9 +172,34 @@ def _split(
             servers = _share(servers, alike.index(i), len(alike))
         elif how == EVERYWHERE:
             servers = _share(np.arange(n), place, len(towers))
+        elif how == ALONE:
+            servers = np.array([place % n])
         for x in join.towers[i]:
             blocks.assign(strategy, x, servers, None, rng)
     return strategy
+
+
+def _lay_rest(
+    space: MoveSpace,
+    strategy: Strategy,
+    join: _Join,
+    beside: Ints,
+    n_slice: int,
+    each: int,
+    rest: int,
+    rng: np.random.Generator,
+) -> None:
+    """Lay what follows a join, which is cut in so many slices of ``each`` servers, ``beside`` each other."""
+    blocks, n = space.blocks, space.problem.cluster.n_server
+    for x in join.behind if rest != ALL else []:
+        rank = space.problem.graph.operators[x].rank
+        if rest == SUMS:
+            sums = _candidate(space, x, {rank: n})
+            if sums is not None:
+                blocks.lay(strategy, x, sums, np.arange(n))
+        elif not blocks.whole[x]:
+            channels = _degrees(space, x, {0: n_slice, rank - 1: each}) if rest == CHANNELS else None
+            blocks.assign(strategy, x, beside[:1] if rest == WHOLE else beside, channels, rng)
 
 
 def _share(servers: Ints, place: int, n: int) -> Ints:
