@@ -21,10 +21,10 @@ def rng(seed=0):
 
 
 def busiest(jumps, sent, sizes=NO_GROUPS[0], volumes=NO_GROUPS[1]):
-    found, n = np.empty(1), len(sent)
+    found, n = np.empty((1, 1)), len(sent)
     coins = [coin for jump in jumps for coin in dict.fromkeys((jump, n - jump))]
-    busiest_jumps(np.array([coins], np.int64), np.asarray(sent, np.float64), sizes, volumes, found)
-    return float(found[0])
+    busiest_jumps(np.array([coins], np.int64), np.array([sent], np.float64), sizes, volumes[None], found)
+    return float(found[0, 0])
 
 
 @given(st.integers(3, 24), st.lists(st.integers(1, 12), min_size=1, max_size=3), st.integers(0, 2**32 - 1))

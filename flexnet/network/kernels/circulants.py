@@ -20,14 +20,14 @@ def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untype
     coins : int64 (n_graph, n_coin)
         Every server has a link to the one so many further on, 1 to n - 1, for each; several for one that is there as
         often.
-    sent : float64 (n,)
-        Bytes from every server to the one so many further on.
-    sizes, volumes : int64 (n_size,), float64 (n_size,)
+    sent : float64 (n_demand, n)
+        Bytes from every server to the one so many further on, of several demands.
+    sizes, volumes : int64 (n_size,), float64 (n_demand, n_size)
         Of groups of every (n / size)-th server, and the bytes each server sends around their rings.
-    found : float64 (n_graph,)
+    found : float64 (n_demand, n_graph)
         Receives the bytes; infinity where not all servers are connected.
     """
-    n = sent.shape[0]
+    n = sent.shape[1]
     hops = np.empty(n, np.int64)
     order = np.empty(n, np.int64)
     load = np.empty(n, np.float64)
@@ -35,25 +35,28 @@ def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untype
     for graph in range(coins.shape[0]):
         own = coins[graph]
         if fewest_coins(own, hops, order) < n:
-            found[graph] = np.inf
+            found[:, graph] = np.inf
             continue
-        bytes_[:] = sent
-        for s in range(sizes.shape[0]):
-            _add_rings(n, sizes[s], volumes[s], hops, bytes_)
-        load[:] = 0.0
-        for k in range(n - 1, 0, -1):
-            at = order[k]
-            n_way = 0
+        for demand in range(sent.shape[0]):
+            bytes_[:] = sent[demand]
+            for s in range(sizes.shape[0]):
+                _add_rings(n, sizes[s], volumes[demand, s], hops, bytes_)
+            load[:] = 0.0
+            for k in range(n - 1, 0, -1):
+                at = order[k]
+                n_way = 0
+                for coin in own:
+                    before = at - coin if at >= coin else at - coin + n
+                    n_way += hops[before] == hops[at] - 1
+                for coin in own:
+                    before = at - coin if at >= coin else at - coin + n
+                    if hops[before] == hops[at] - 1:
+                        load[coin] += bytes_[at] / n_way
+                        bytes_[before] += bytes_[at] / n_way
+            most = 0.0
             for coin in own:
-                n_way += hops[(at - coin) % n] == hops[at] - 1
-            for coin in own:
-                if hops[(at - coin) % n] == hops[at] - 1:
-                    load[coin] += bytes_[at] / n_way
-                    bytes_[(at - coin) % n] += bytes_[at] / n_way
-        most = 0.0
-        for coin in own:
-            most = max(most, load[coin] / (own == coin).sum())
-        found[graph] = most
+                most = max(most, load[coin] / (own == coin).sum())
+            found[demand, graph] = most
 
 
 @njit(cache=True)

@@ -45,11 +45,12 @@ def best_circulants(demand: Demand, degree: int, most: int, rng: np.random.Gener
     n = demand.n_server
     jumps = _sets_of_jumps(n, degree, rng)
     best: dict[tuple[int, ...], None] = {}
-    for reduced in REDUCED if len(jumps) else ():
-        busiest = np.empty(len(jumps))
-        busiest_jumps(_both_ways(jumps, n), *_asked(demand, reduced), busiest)
-        for at in np.argsort(busiest, kind="stable")[:most].tolist():
-            if np.isfinite(busiest[at]):
+    busiest = np.empty((len(REDUCED), len(jumps)))
+    if len(jumps):
+        busiest_jumps(_both_ways(jumps, n), *_asked(demand), busiest)
+    for row in busiest:
+        for at in np.argsort(row, kind="stable")[:most].tolist():
+            if np.isfinite(row[at]):
                 best[tuple(jumps[at].tolist())] = None
     return [circulant(n, found) for found in best]
 
@@ -88,22 +89,26 @@ def _both_ways(jumps: Ints, n: int) -> Ints:
     return back[:, :-1] if 2 * jumps[0, -1] == n else back
 
 
-def _asked(demand: Demand, reduced: float) -> tuple[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]]:
+def _asked(demand: Demand) -> tuple[npt.NDArray[np.float64], Ints, npt.NDArray[np.float64]]:
     """On the mean over servers: bytes to the one so many further on, and around rings of evenly spaced groups by size.
 
-    Rings of other groups go from member to member, half of it each way.
+    For each of `REDUCED`, as `busiest_jumps` takes them.  Rings of other groups go from member to member, half of it
+    each way.
     """
     n = demand.n_server
     server = np.arange(n)
-    sent = np.array([demand.model_parallel[server, (server + ahead) % n].sum() / n for ahead in range(n)])
-    sent[0] = 0.0
-    volumes: dict[int, float] = {}
+    pairs = np.array([demand.model_parallel[server, (server + ahead) % n].sum() / n for ahead in range(n)])
+    pairs[0] = 0.0
+    sent, reduced = np.tile(pairs, (len(REDUCED), 1)), np.array(REDUCED)
+    volumes: dict[int, npt.NDArray[np.float64]] = {}
     for group, volume in sent_by_group(demand).items():
         size, members = len(group), np.array(group)
         gaps = np.diff(np.append(members, members[0] + n))
         if size > 2 and (gaps == gaps[0]).all():
-            volumes[size] = volumes.get(size, 0.0) + reduced * volume * size / n
+            volumes[size] = volumes.get(size, np.zeros(len(reduced))) + reduced * volume * size / n
         else:
-            np.add.at(sent, gaps % n, 0.5 * reduced * volume / n)
-            np.add.at(sent, -gaps % n, 0.5 * reduced * volume / n)
-    return sent, np.array(list(volumes), np.int64), np.array(list(volumes.values()))
+            for row, share in zip(sent, reduced.tolist(), strict=True):
+                np.add.at(row, gaps % n, 0.5 * share * volume / n)
+                np.add.at(row, -gaps % n, 0.5 * share * volume / n)
+    around = np.array(list(volumes.values())).reshape(len(volumes), len(reduced))
+    return sent, np.array(list(volumes), np.int64), np.ascontiguousarray(around.T)
