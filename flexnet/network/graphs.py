@@ -12,14 +12,13 @@ The graph's attribute ``rings`` is JSON of the rings of all-reduces by group siz
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from flexnet.errors import FlexNetError
+from flexnet.errors import FlexNetError, did_you_mean
 from flexnet.network.link_speeds import LinkSpeeds
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["read_graph", "to_graph"]
 
 KINDS = ("server", "switch")
-MISSPELT = 0.8  # letters that an attribute shares with one that is known; width and bandwidth share less
+MISSPELT = 0.8  # how far an attribute resembles one that is known; width resembles bandwidth less
 MAX_NODES = 8192  # the matrix of links is held in memory
 MAX_LINKS = 10**6
 # Wide enough for any link there is, narrow enough to find Gbps and microseconds out.
@@ -138,8 +137,8 @@ def _numbers(graph: "nx.Graph", name: str) -> tuple[dict[Hashable, int], int]:
 def _check_spelling(attributes: Iterable[Hashable], known: Sequence[str], where: str) -> None:
     """Refuse attributes that look like one of these; any others are somebody else's."""
     for attribute in attributes:
-        if attribute not in known and (close := get_close_matches(str(attribute).lower(), known, 1, MISSPELT)):
-            raise FlexNetError(f"{where} has the attribute {attribute!r}; did you mean {close[0]}?")
+        if attribute not in known and (hint := did_you_mean(str(attribute), known, MISSPELT)):
+            raise FlexNetError(f"{where} has the attribute {attribute!r}; {hint}")
 
 
 def _count(edge: Mapping[str, object], where: str) -> int:

@@ -71,6 +71,7 @@ def main() -> None:
     work, *scripts = sys.argv[1:]
     for script in scripts:
         sys.argv = [script]
+        sys.path.insert(0, str(Path(script).parent))  # as where it was started
         with suppress(SystemExit):
             run_path(script, run_name="__mp_main__")
     for line in sys.stdin:

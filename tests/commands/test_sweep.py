@@ -148,14 +148,18 @@ def test_stopped_and_run_again(written, tmp_path, sent, status) -> None:
     assert len(points) == 6 and finished.items() <= points.items()
 
 
-OWN = """
-import sys
-from flexnet import TOPOLOGIES
-from flexnet.__main__ import main
+MINE = """
 from flexnet.network.topologies.full_mesh import FullMesh
 
 class Mine(FullMesh):
     name = "mine"
+"""
+
+OWN = """
+import sys
+from flexnet import TOPOLOGIES
+from flexnet.__main__ import main
+from mine import Mine
 
 TOPOLOGIES["mine"] = Mine
 if __name__ == "__main__":
@@ -165,6 +169,7 @@ if __name__ == "__main__":
 
 def test_a_topology_of_ones_own_is_swept_too(written, tmp_path) -> None:
     written(SEARCHES.replace('"topoopt"', '"mine"'))
+    written(MINE, "mine.py")  # which it imports
     words = [sys.executable, written(OWN, "own.py"), "sweep", "sweep.toml", "--jobs", "1"]
     done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,6 @@
 """Flags of a model, and the model of a size that they ask for."""
 
+from pathlib import Path
 from typing import Any
 
 from flexnet.commands.requests.flags import Flag, Given
@@ -7,7 +8,16 @@ from flexnet.errors import FlexNetError
 from flexnet.model.graph import ModelGraph
 from flexnet.model.zoo import MODELS, ModelSpec, NoSettings
 
-__all__ = ["ModelFlag", "built_model", "find_model", "is_model_file", "model_flags", "toy_model", "unused_model_flags"]
+__all__ = [
+    "ModelFlag",
+    "built_model",
+    "find_model",
+    "from_anywhere",
+    "is_model_file",
+    "model_flags",
+    "toy_model",
+    "unused_model_flags",
+]
 
 _MAX_ELEMENTS = 2**50  # of an operator's tensors: what they and their bytes sum up to stays exact
 _TOY = 10_000  # parameters
@@ -21,6 +31,11 @@ class ModelFlag(Flag):
 def is_model_file(model: str) -> bool:
     """Whether a model is named by a file, which ``flexnet import`` wrote."""
     return model.endswith(".json")
+
+
+def from_anywhere(model: str) -> str:
+    """How a model is named whatever the working directory is then."""
+    return str(Path(model).absolute()) if is_model_file(model) else model
 
 
 def find_model(model: str) -> ModelSpec[Any]:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.limits import check_divides
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.model_flags import built_model, is_model_file, toy_model, unused_model_flags
+from flexnet.commands.requests.model_flags import (
+    built_model,
+    from_anywhere,
+    is_model_file,
+    toy_model,
+    unused_model_flags,
+)
 from flexnet.commands.requests.search_network import drawn_network, named_network
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
@@ -253,7 +259,7 @@ def _warnings(values: dict[str, Any], given: Given, semantics: Semantics) -> lis
 def _arguments(asked: Asked, drawing: Path | None) -> tuple[str, ...]:
     """Model and flags of a run that is to be resumed, whatever the working directory then."""
     assert asked.model is not None
-    words = [str(Path(asked.model).absolute()) if is_model_file(asked.model) else asked.model]
+    words = [from_anywhere(asked.model)]
     for flag, text in {**asked.given, **asked.model_given}.items():
         if flag in ("--resume", "--output", "--overwrite", "--no-report", "--json"):
             continue

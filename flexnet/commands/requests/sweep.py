@@ -123,13 +123,13 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     from flexnet.sweep.sweep_file import ModelTable
 
     table = asked.model.get(one["model"], ModelTable())
-    batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or _own_batch(one["model"], beside)
     common = asked.search.model_dump(exclude_none=True)
     common |= {} if table.gpu_memory is None else {"gpu_memory": table.gpu_memory}
     parameters = {flag.name: common.pop(flag.name, None) for flag in OF_SWITCHES}
     files = {}
     if is_model_file(one["model"]):
         files["model"] = str((beside / one["model"]).absolute())
+    batch = table.batch_size or (table.batch_per_server or 0) * one["servers"] or _own_batch(files.get("model"))
     if table.flags:
         _check_flags(one["model"], table.flags)
     if table.mfile is not None:
@@ -154,13 +154,13 @@ def _point(asked: "SweepFile", one: dict[str, Any], beside: Path) -> dict[str, A
     }
 
 
-def _own_batch(model: str, beside: Path) -> int:
-    """The batch of a model where none is given: that of its file, or of every command."""
-    if not is_model_file(model):
+def _own_batch(file: str | None) -> int:
+    """The batch of a model where none is given: that of its file, if it has one, or of every command."""
+    if file is None:
         return DEFAULT_BATCH
     from flexnet.model.graph_file import read_graph
 
-    return read_graph(str((beside / model).absolute()))[0].batch_size
+    return read_graph(file)[0].batch_size
 
 
 def _check_flags(model: str, flags: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ import orjson
 
 from flexnet.commands.requests.flags import Given
 from flexnet.commands.requests.model_command import Asked
-from flexnet.commands.requests.model_flags import is_model_file
+from flexnet.commands.requests.model_flags import from_anywhere
 from flexnet.commands.requests.search import SearchRequest, search_request
 from flexnet.commands.requests.search_flags import parse_search
 from flexnet.commands.runs.record import FORMAT, VERSION
@@ -132,7 +132,7 @@ def resumed_request(earlier: Earlier, asked: Asked) -> SearchRequest:
     old = parse_search(earlier.arguments)
     if old.model is None:
         raise FlexNetError(f'{earlier.source} is damaged: "arguments" must start with a model')
-    if asked.model is not None and asked.model != old.model and not _are_one_file(asked.model, old.model):
+    if asked.model is not None and from_anywhere(asked.model) != from_anywhere(old.model):
         raise FlexNetError(f"--resume continues a run of model {old.model}; the command line has {asked.model}")
     given, directory = asked.given, asked.given["--resume"]
     if "--overwrite" in given:
@@ -189,7 +189,3 @@ def _differs(flag: str, text: str, old: str | None, earlier: Earlier) -> FlexNet
     return FlexNetError(
         f"{flag} is {now}, but {was} when {earlier.source} was written; only --search-budget and --time may differ"
     )
-
-
-def _are_one_file(one: str, other: str) -> bool:
-    return is_model_file(one) and is_model_file(other) and Path(one).absolute() == Path(other).absolute()

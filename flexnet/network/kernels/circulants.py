@@ -1,5 +1,7 @@
 """How busy links by every jump are on circulant graphs; see `flexnet.network.wiring.circulants`."""
 
+from math import gcd
+
 import numpy as np
 from numba import njit
 
@@ -66,19 +68,11 @@ def _add_rings(n, size, volume, hops, bytes_):  # type: ignore[no-untyped-def]
     least = n
     n_way = 0
     for times in range(1, size):
-        if _common(times, size) == 1:
+        if gcd(times, size) == 1:
             far = hops[times * stride]
             if far < least:
                 least, n_way = far, 0
             n_way += far == least
     for times in range(1, size):
-        if _common(times, size) == 1 and hops[times * stride] == least:
+        if gcd(times, size) == 1 and hops[times * stride] == least:
             bytes_[times * stride] += volume / n_way
-
-
-@njit(cache=True)
-def _common(a, b):  # type: ignore[no-untyped-def]
-    """Greatest common divisor."""
-    while b:
-        a, b = b, a % b
-    return a

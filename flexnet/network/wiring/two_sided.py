@@ -52,7 +52,7 @@ def two_sided(demand: Demand, degree: int, rng: np.random.Generator) -> Topology
     nearest = min((tuple(sorted(shifts.tolist())) for shifts in drawn), key=partial(_hops, half))
     if not np.isfinite(_hops(half, nearest)):
         return None
-    shifts = nearest if degree < half else tuple(shift % half for shift in range(degree))
+    shifts = tuple(nearest[k % len(nearest)] for k in range(degree))
     return Topology("wired", n, 0, _with_shifts(left, right, shifts), {})
 
 

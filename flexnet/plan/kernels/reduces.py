@@ -1,5 +1,7 @@
 """All-reduces of the gradients of weights, in the original's order; of one that operators share, for all of them."""
 
+from math import gcd
+
 from flexnet.kernels import inlined
 from flexnet.plan.kernels.buckets import join_bucket
 from flexnet.plan.kernels.records import add_record, add_task
@@ -37,9 +39,7 @@ def _add_own(problem, strategy, work, op, weight):  # type: ignore[no-untyped-de
     members = problem.parts[candidate] // groups
     for number in range(groups):
         first_record = work.n_record[0]
-        group = work.n_group[0]
-        work.n_group[0] = group + 1
-        task = add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
+        task = _begin_group(problem, work, op, size)
         for i in range(members):
             j = i
             if groups > 1:  # the i-th part whose coordinates in dimensions with groups of their own are `number`
@@ -73,9 +73,7 @@ def _add_shared(problem, strategy, work, op, weight):  # type: ignore[no-untyped
     own = problem.candidate_ptr[op] + strategy.choice[op]
     for number in range(n_piece):
         first_record = work.n_record[0]
-        group = work.n_group[0]
-        work.n_group[0] = group + 1
-        task = add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
+        task = _begin_group(problem, work, op, size)
         first = work.n_member[0]
         for user in range(begin, end):
             other = problem.user_op[user]
@@ -100,10 +98,7 @@ def _common_pieces(problem, strategy, begin, end, dim):  # type: ignore[no-untyp
         if axis >= 0:
             op = problem.user_op[user]
             degree = problem.degrees[problem.candidate_ptr[op] + strategy.choice[op], axis]
-            a, b = n, degree
-            while b > 0:
-                a, b = b, a % b
-            n = n // a * degree
+            n = n // gcd(n, degree) * degree
     return n
 
 
@@ -122,6 +117,14 @@ def _holds(problem, work, candidate, user, part, number):  # type: ignore[no-unt
                 return False
         number //= n
     return True
+
+
+@inlined
+def _begin_group(problem, work, op, size):  # type: ignore[no-untyped-def]
+    """Add an all-reduce of so many bytes with a group of its own, which is empty; return its number."""
+    group = work.n_group[0]
+    work.n_group[0] = group + 1
+    return add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
 
 
 @inlined
