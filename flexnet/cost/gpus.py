@@ -74,7 +74,7 @@ class Gpu:
 # NVIDIA data sheets: V100 (SXM2 32 GB, January 2020), A100 (SXM4 40 GB, 2020: the memory the published profiles
 # fitted in), H100 (SXM5 80 GB), H200 (SXM 141 GB), B200 (an eighth of HGX B200: 180 GB, FP32 75 TFLOPS): FP32, memory
 # bandwidth, memory, TF32, level-2 cache, BF16, FP16, FP8; of tensor cores half the sparse figures. An H100 runs long
-# products of single precision at 51 to 54 TFLOP/s (measurements/h100-fp32), and an H200 has the same chip.
+# products of single precision at 51 to 54 TFLOP/s, and so does an H200 (measurements/h100-fp32, h200-fp32).
 GPUS: Mapping[str, Gpu] = MappingProxyType(
     {
         "v100": Gpu("v100", 15.7e12, 900e9, 32e9, 15.7e12, 6e6, 0.0, 125e12),

@@ -150,8 +150,9 @@ def test_times_published_for_a_gpu_that_was_warm_are_nearer(shared_data):
     assert all(line in readme for line in lines)
 
 
-def test_times_of_an_h100_are_as_near_as_is_said():
-    files = sorted(str(path) for path in (ROOT / "measurements").glob("h100-*/*.json"))
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_times_of_a_gpu_are_as_near_as_is_said(gpu):
+    files = sorted(str(path) for path in (ROOT / "measurements").glob(f"{gpu}-*/*.json"))
     command = [sys.executable, str(ROOT / "benchmarks" / "roofline_accuracy.py"), "--measured", *files]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=True)
     readme = (ROOT / "measurements" / "README.md").read_text()
@@ -161,12 +162,17 @@ def test_times_of_an_h100_are_as_near_as_is_said():
     assert all(line in readme for line in lines)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "measurements").glob("h100-*/*.json")), ids=lambda p: p.stem)
-def test_the_files_of_an_h100_cover_their_models(path):
+MEASURED = {"h100": "NVIDIA H100 80GB HBM3", "h200": "NVIDIA H200"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "measurements").glob("h?00-*/*.json")), ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
+def test_the_files_of_a_gpu_cover_their_models(path):
     measured = read_measurement(path)
     made = measured.provenance
     assert not measured.estimated
-    assert made["gpu"] == "NVIDIA H100 80GB HBM3"
+    assert made["gpu"] == MEASURED[path.parent.name.partition("-")[0]]
     check_covers(measured, MODELS[made["model"]].build(made["model_flags"], measured.batch_size))
 
 
