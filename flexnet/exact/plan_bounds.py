@@ -4,10 +4,10 @@ Beside the bound of all plans (`flexnet.exact.bound`) these tell where a gap is:
 or in routes, order and what transport adds.
 
 With cuts and places fixed, every task has a *head*, before which it cannot begin, and a *tail* that must come after it:
-longest paths, where transfers to or from one task have all interfaces of its server to themselves, together.  Of any
-tasks that share a machine (what one server computes, sends or receives) none ends before the least head, plus all their
-times there, plus the least tail (J. Carlier, European J. of Operational Research 11 (1982) 42-47); the machine is told
-that takes longest, over all tasks with heads or tails from some value on.  Of all servers together, every byte counts
+longest paths, where transfers to or from one task have all interfaces of its server to themselves, together.  What one
+server computes, sends or receives shares a machine, and so does what goes from one server to another, which has one
+route; the machine is told that takes longest (`flexnet.exact.machines`), over all tasks with heads or tails from some
+value on.  Of all servers together, every byte counts
 for the links that it takes at least, where a server has no more neighbours than interfaces (Moore's bound).  What
 several servers get of one, and hand on, leaves it once at least, and every copy counts for one link; so do sums.
 
@@ -20,14 +20,25 @@ Proposals are given up by heads and tails too, on the network there is and by it
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.exact.kernels.plans import heads_and_tails, one_machine
+from flexnet.exact.kernels.plans import heads_and_tails
+from flexnet.exact.machines import (
+    Orders,
+    PlanBound,
+    Routes,
+    jobs_of,
+    latest_first,
+    longest,
+    of_every_server,
+    of_pairs,
+    of_servers,
+    sizes_of,
+)
 from flexnet.exact.small_reduces import most_rings, ring_bytes
 from flexnet.network.csr import ends
 from flexnet.network.family import TopologyFamily
@@ -37,18 +48,16 @@ from flexnet.plan.cluster import Cluster
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 
-__all__ = ["FIXED", "PlanBound", "bound_with_network", "bound_with_strategy", "longest"]
+__all__ = ["FIXED", "bound_with_network", "bound_with_strategy"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int32]
-Orders = tuple[tuple[Ints, Floats, Floats], ...]  # see `_latest_first`
 
 FIXED = ("strategy", "network")
 """What is fixed: how keys of ``run.json`` begin, ``strategy_bound_ms`` and so on."""
 
-SAME = 1e-12
 ROUNDING = 1e-7  # files hold times in float32
 MOST_WORK = 1e8  # tasks of all cuts that are looked at, some seconds
 OF_A_CUT = 5000  # tasks, in whose time a cut is laid out
@@ -57,34 +66,13 @@ MOST_BALLS = 512  # servers
 SHOWN_SERVERS = 8  # of a set, in words
 
 
-@dataclass(frozen=True, slots=True)
-class PlanBound:
-    """What a plan takes at least with some of it fixed.
-
-    Parameters
-    ----------
-    seconds : float
-    words : str
-        What takes so long.
-    """
-
-    seconds: float
-    words: str
-
-
-def longest(bounds: Iterable[PlanBound]) -> PlanBound:
-    """The bound that says most; of those that say the same, but for how sums were rounded, the first."""
-    told = list(bounds)
-    most = max(bound.seconds for bound in told)
-    return next(bound for bound in told if bound.seconds >= (1.0 - SAME) * most)
-
-
 def bound_with_strategy(
     graph: TaskGraph,
     cluster: Cluster,
     family: TopologyFamily,
     small_packet_bytes: float = 0.0,
     copies: Counts | None = None,
+    route: float = np.inf,
 ) -> PlanBound:
     """What a task graph takes at least on any network of a family, whatever the routes and the order.
 
@@ -98,14 +86,18 @@ def bound_with_strategy(
     copies : int32 (n_task,), optional
         As of `flexnet.plan.task_graph_builder.Builder.alike`, where servers hand on what several get: then one copy
         leaves a server, or one sum comes to it, at least.
+    route : float, optional
+        Bytes/s that all transfers from one server to another share at most; unless given, those of a server.
     """
     if copies is None or not family.forwards(graph.n_server):
         copies = np.ones(graph.n_task, np.int32)
     n, widest = graph.n_server, family.widest_server(cluster)
     sent = _ring_bytes(graph, small_packet_bytes, most_rings(family, n))
     out = into = np.full(n, widest)
-    head, tail, alone = _paths(graph, sent / widest, out, into, copies)
-    machines = _machines(graph, sent, out, into, _latest_first(head, tail), copies)
+    routes = np.full(n, min(route, widest))
+    head, tail, alone = _paths(graph, sent / widest, out, into, (routes, routes), copies)
+    orders = latest_first(head, tail)
+    machines = (*of_servers(graph, sent, out, into, orders, copies), of_pairs(graph, (routes, routes), orders))
     everything = _all_servers(
         graph, sent, copies, n * family.server_bandwidth(cluster), family.neighbours(n), head, tail
     )
@@ -128,6 +120,9 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     n, n_node = graph.n_server, len(network.topology.links)
     ends = network.link_from, network.link_to
     out, into = (np.bincount(each, network.bandwidth, n_node)[:n].astype(np.float64) for each in ends)
+    widest = np.zeros((2, n_node))
+    for side, each in zip(widest, ends, strict=True):
+        np.maximum.at(side, each, network.bandwidth)
     topology = network.topology
     of_a_set = Counter(tuple(sorted(cycle)) for cycle in topology.cycles)
     rings = max([1, *map(len, topology.rings.values()), *of_a_set.values()])
@@ -136,16 +131,17 @@ def bound_with_network(graph: TaskGraph, network: Network, small_packet_bytes: f
     for task in np.flatnonzero(sent).tolist():
         ring_seconds[task] = sent[task] / slowest[graph.members(task)].min()
     each = np.ones(graph.n_task, np.int32)
-    head, tail, alone = _paths(graph, ring_seconds, out, into, each)
-    orders = _latest_first(head, tail)
-    machines, of_cuts = _machines(graph, sent, out, into, orders, each), _of_cuts(graph, sent, network, orders)
-    return _rounded(longest([_path(head, tail, alone), *machines, *of_cuts]))
+    routes = widest[0, :n], widest[1, :n]
+    head, tail, alone = _paths(graph, ring_seconds, out, into, routes, each)
+    orders = latest_first(head, tail)
+    machines = (*of_servers(graph, sent, out, into, orders, each), of_pairs(graph, routes, orders))
+    return _rounded(longest([_path(head, tail, alone), *machines, *_of_cuts(graph, sent, network, orders)]))
 
 
 def _ring_bytes(graph: TaskGraph, small: float, rings: int) -> Floats:
     """Bytes that every member of an all-reduce sends at least, float64 (n_task,); 0 for other tasks.
 
-    FlexNetPacket sends one byte less than asked where that saves a packet, in every round (`_sizes`).
+    FlexNetPacket sends one byte less than asked where that saves a packet, in every round (`sizes_of`).
     """
     sent = np.zeros(graph.n_task)
     reduces = graph.kind == ALLREDUCE
@@ -155,26 +151,22 @@ def _ring_bytes(graph: TaskGraph, small: float, rings: int) -> Floats:
     return sent
 
 
-def _sizes(graph: TaskGraph, tasks: Ints) -> Floats:
-    """Bytes of transfers at least."""
-    sizes: Floats = np.maximum(graph.bytes[tasks] - 1.0, 0.0)
-    return sizes
-
-
 def _paths(
-    graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats, copies: Counts
+    graph: TaskGraph, ring_seconds: Floats, out: Floats, into: Floats, routes: Routes, copies: Counts
 ) -> tuple[Floats, Floats, Floats]:
     """Heads, tails and times alone of all tasks, seconds.
 
-    ``out`` and ``into`` are bytes/s of the servers; ``copies`` as of `bound_with_strategy`.  Servers reduce inside
-    before they send, so the head of an all-reduce is that of its bytes.
+    ``out`` and ``into`` are bytes/s of the servers, ``routes`` of the widest link from each and to each, for one route
+    takes one; ``copies`` as of `bound_with_strategy`.  Servers reduce inside before they send, so the head of an
+    all-reduce is that of its bytes.
     """
     n_task, reduces = graph.n_task, graph.kind == ALLREDUCE
     comm = np.flatnonzero(graph.kind == NOMINAL_COMM)
     source, target = np.divmod(graph.place[comm], graph.n_server)
     sent, received = np.zeros((2, n_task))
-    sent[comm], received[comm] = (_sizes(graph, comm) / speed for speed in (out[source], into[target]))
-    alone = graph.seconds + ring_seconds + np.maximum(sent, received)
+    sent[comm], received[comm] = (sizes_of(graph, comm) / speed for speed in (out[source], into[target]))
+    alone = graph.seconds + ring_seconds
+    alone[comm] += sizes_of(graph, comm) / np.minimum(routes[0][source], routes[1][target])
     sent /= np.maximum(copies, 1)
     received /= np.maximum(-copies, 1)
     head, tail = np.zeros((2, n_task))
@@ -191,51 +183,6 @@ def _path(head: Floats, tail: Floats, alone: Floats) -> PlanBound:
     return PlanBound(float((head + alone + tail).max(initial=0.0)), "critical path")
 
 
-def _machines(
-    graph: TaskGraph, sent: Floats, out: Floats, into: Floats, orders: Orders, copies: Counts
-) -> Iterator[PlanBound]:
-    """What every server computes, sends and receives; ``out`` and ``into`` are bytes/s of the servers."""
-    compute, comm = np.flatnonzero(graph.kind <= BACKWARD), np.flatnonzero(graph.kind == NOMINAL_COMM)
-    reduces = np.flatnonzero(sent)
-    yield _of_every_server("compute of", _jobs(graph, compute), graph.place[compute], graph.seconds[compute], orders)
-    per_group, members = np.zeros(len(graph.group_ptr) - 1), np.diff(graph.group_ptr)
-    per_group[graph.place[reduces]] = sent[reduces]
-    first, count = _jobs(graph, comm)
-    first[reduces] = len(comm) + graph.group_ptr[graph.place[reduces]]
-    count[reduces] = members[graph.place[reduces]]
-    of_groups, sizes = np.repeat(per_group, members), _sizes(graph, comm)
-    source, target = np.divmod(graph.place[comm], np.int32(graph.n_server))
-    for words, end, speed, alike in (("sent", source, out, copies), ("received", target, into, -copies)):
-        size = np.concatenate([sizes / np.maximum(alike[comm], 1), of_groups])
-        servers = np.concatenate([end, graph.group])
-        seconds = np.divide(size, speed[servers], out=np.zeros(len(size)), where=size > 0)
-        yield _of_every_server(f"bytes {words} by", (first, count), servers, seconds, orders)
-
-
-def _latest_first(head: Floats, tail: Floats) -> Orders:
-    """Tasks by heads and by tails, the latest first, each with what they are by and the other one."""
-    return (np.argsort(-head, kind="stable"), head, tail), (np.argsort(-tail, kind="stable"), tail, head)
-
-
-def _jobs(graph: TaskGraph, tasks: Ints) -> tuple[Counts, Counts]:
-    """Where the jobs of every task begin, and how many there are, if those of these tasks come one after the other."""
-    first, count = np.zeros((2, graph.n_task), np.int32)
-    first[tasks], count[tasks] = np.arange(len(tasks)), 1
-    return first, count
-
-
-def _of_every_server(
-    words: str, jobs: tuple[Counts, Counts], servers: Counts, seconds: Floats, orders: Orders
-) -> PlanBound:
-    """The largest bound of a server by its jobs: from late heads on, and from late tails on."""
-    found, n_server = [PlanBound(0.0, words)], int(servers.max(initial=0)) + 1
-    for order, late, other in orders:
-        room = np.zeros(n_server), np.full(n_server, np.inf)
-        most, busiest = one_machine(order, *jobs, servers, seconds, late, other, *room)
-        found.append(PlanBound(float(most), f"{words} server {int(busiest)}"))
-    return longest(found)
-
-
 def _all_servers(
     graph: TaskGraph,
     sent: Floats,
@@ -248,7 +195,7 @@ def _all_servers(
     """All bytes over the interfaces of all servers, each for every link it takes at least; what is alike for one."""
     n, comm, reduces = graph.n_server, np.flatnonzero(graph.kind == NOMINAL_COMM), graph.kind == ALLREDUCE
     members = np.diff(graph.group_ptr)[graph.place[reduces]]
-    size, alone = _sizes(graph, comm), copies[comm] == 1
+    size, alone = sizes_of(graph, comm), copies[comm] == 1
     pairs = np.bincount(graph.place[comm], size * alone, n * n).astype(np.float64).reshape(n, n)
     hops = np.append(least_hops(n - 1, neighbours), 0)  # every row's largest go to neighbours, the next to theirs
     byte_hops = max(float(-np.sort(-rows, axis=1).sum(axis=0) @ hops) for rows in (pairs, pairs.T))
@@ -263,7 +210,7 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, orders: Orders) -
     n = graph.n_server
     comm, reduces = np.flatnonzero(graph.kind == NOMINAL_COMM), np.flatnonzero(graph.kind == ALLREDUCE)
     source, target = np.divmod(graph.place[comm].astype(np.int64), n)
-    size, members = _sizes(graph, comm), np.diff(graph.group_ptr)
+    size, members = sizes_of(graph, comm), np.diff(graph.group_ptr)
     group = np.repeat(np.arange(len(members)), members)
     for cut in islice(_cuts(graph, network), int(MOST_WORK / (graph.n_task + OF_A_CUT))):
         side = np.append(cut, np.zeros(network.topology.n_switch, np.bool_))
@@ -275,8 +222,8 @@ def _of_cuts(graph: TaskGraph, sent: Floats, network: Network, orders: Orders) -
             crossing = cut[a] & ~cut[b]
             task = np.concatenate([comm[crossing], parted])
             load = np.concatenate([size[crossing], sent[parted]]) / bandwidth
-            jobs = _jobs(graph, task), np.zeros(len(task), np.int32), load
-            seconds = max(seconds, _of_every_server("", *jobs, orders).seconds)
+            jobs = jobs_of(graph, task), np.zeros(len(task), np.int32), load
+            seconds = max(seconds, of_every_server("", *jobs, orders).seconds)
         yield PlanBound(seconds, f"links from or to servers {_few(np.flatnonzero(cut).tolist())}")
 
 

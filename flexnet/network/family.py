@@ -73,6 +73,10 @@ class TopologyFamily(ABC):
         """Bytes/s that any one server can send, and receive, at most; the mean unless servers differ."""
         return self.server_bandwidth(cluster)
 
+    def route_bandwidth(self, cluster: Cluster) -> float:
+        """Bytes/s that all a server sends to another can share as a rule, for it goes along one route."""
+        return self.widest_server(cluster)
+
     def neighbours(self, n_server: int) -> int | None:
         """Servers that a server can be linked to at most, where servers forward for others; None if none does."""
         return None

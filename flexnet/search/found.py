@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from flexnet.errors import counted
-from flexnet.exact.plan_bounds import FIXED, PlanBound
+from flexnet.exact.machines import PlanBound
+from flexnet.exact.plan_bounds import FIXED
 from flexnet.model.graph import Operator
 from flexnet.network.network import gbps_text
 from flexnet.network.topology import Topology

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexnet.exact.bound import MOST_WORK
-from flexnet.exact.plan_bounds import PlanBound, bound_with_network, bound_with_strategy, longest
+from flexnet.exact.machines import PlanBound, longest
+from flexnet.exact.plan_bounds import bound_with_network, bound_with_strategy
 from flexnet.interrupts import GivenUp, undisturbed
 from flexnet.kernels import is_kept
 from flexnet.network.family import TopologyFamily

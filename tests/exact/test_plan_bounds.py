@@ -119,6 +119,37 @@ def test_a_narrow_place_of_the_network_binds() -> None:
     assert bound_with_strategy(graph, Cluster(6, link_bandwidth=B, degree=3), family_of("random", degree=3)).seconds < 1
 
 
+def test_a_pair_of_servers_has_one_route() -> None:
+    """Of three servers, each linked to both others, one sends for 2 s to another, or for 1 s to each."""
+    network = build_network("fc", Cluster(3, link_bandwidth=B))
+    apart = by_hand(3, [(NOMINAL_COMM, 1, 0.0, 1.0), (NOMINAL_COMM, 2, 0.0, 1.0)])
+    together = by_hand(3, [(NOMINAL_COMM, 1, 0.0, 1.0), (NOMINAL_COMM, 1, 0.0, 1.0)])
+    assert bound_with_network(apart, network).seconds == pytest.approx(1.0)
+    bound = bound_with_network(together, network)
+    assert (round(bound.seconds, 4), bound.words) == (2.0, "bytes from server 0 to server 1")
+    cluster, family = Cluster(3, link_bandwidth=B, degree=2), family_of("random", degree=2)
+    assert bound_with_strategy(together, cluster, family).seconds == pytest.approx(1.0)  # links may be parallel
+    assert bound_with_strategy(together, cluster, family, route=B).seconds == pytest.approx(2.0)
+    assert bound_with_strategy(apart, cluster, family, route=B).seconds == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("family", "links"), [("fattree", 1), ("topoopt", 4), ("random", 1), ("fc", 1), ("leafspine", 1)]
+)
+def test_what_a_route_has_as_a_rule(family: str, links: int) -> None:
+    """All interfaces of a server may be wired to another one, but seldom are by chance."""
+    cluster = Cluster(16, link_bandwidth=B, degree=4)
+    assert family_of(family, degree=4, semantics=CORRECTED).route_bandwidth(cluster) == links * B
+
+
+def test_a_route_over_a_drawing_has_its_widest_link() -> None:
+    links = np.zeros((4, 4), np.int64)
+    for a, b, n in ((0, 1, 1), (1, 2, 3), (2, 0, 1), (2, 3, 1)):
+        links[a, b] = links[b, a] = n
+    family = family_of(Topology("drawn", 4, 0, links, {}))
+    assert family.route_bandwidth(Cluster(4, link_bandwidth=B)) == 3 * B
+
+
 def test_one_server_sends_nothing() -> None:
     graph = by_hand(
         1, [(FORWARD, 0, 1.0, 0.0), (BACKWARD, 0, 2.0, 0.0), (ALLREDUCE, 0, 0.5, 4.0)], [(0, 1), (1, 2)], [[0]]

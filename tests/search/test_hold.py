@@ -1,5 +1,7 @@
 """Reductions that wait for other operators: what the move does, what it costs, and that it pays."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 from random_models import own_keys, random_configs, random_problem, waiting
 
 from flexnet.cost.configs import every_degrees
+from flexnet.cost.estimate import complete_table
+from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError
 from flexnet.model.builder import GraphBuilder
@@ -34,7 +38,7 @@ from flexnet.units import gbps_to_bytes_per_s
 
 SEEDS = st.integers(0, 2**32 - 1)
 N_SERVER = 4
-WAYS = (with_regions_held, with_cuts_held)
+WAYS = (with_regions_held, partial(with_regions_held, all_of_it=True), with_cuts_held)
 
 
 def stages() -> tuple[Problem, list[Config]]:
@@ -139,6 +143,22 @@ def test_regions_wait_for_the_last_they_read_elsewhere(seed):
         readers = [reader for reader in problem.graph.operators if any(s.op == before for s in reader.inputs)]
         assert any(at[reader.index] == at[op] for reader in readers)
         assert not kind_of(problem.graph.operators[before]).whole
+
+
+def test_regions_wait_for_all_branches_that_cross_their_border() -> None:
+    """What reads two layers of another stage waits for the later, or for both: the earlier, whose pass comes last."""
+    b = GraphBuilder("branches", 64)
+    x = b.dense(b.input(64), 64)
+    y = b.dense(x, 64)
+    b.dense(b.concat([x, y], axis=1), 64)
+    graph = own_keys(b.build())
+    table = complete_table(roofline_table(graph, "a100", n_server=N_SERVER), graph)
+    problem = make_problem(graph, table, Cluster(N_SERVER), CORRECTED)
+    space = make_space(problem, strided=False, ordered=True)
+    strategy = make_strategy(problem, [Config((1, 2), (0, 1))] * 2 + [Config((1, 2), (2, 3))] * 2)
+    assert with_regions_held(space.blocks, strategy).after.tolist() == [-1, -1, -1, 1]
+    assert with_regions_held(space.blocks, strategy, all_of_it=True).after.tolist() == [-1, -1, -1, 0]
+    assert {tuple(one.after.tolist()) for one in other_holds(space, strategy)} == {(-1, -1, -1, 1), (-1, -1, -1, 0)}
 
 
 def test_what_is_behind_another_cut_waits_for_what_that_reads():

@@ -61,6 +61,12 @@ class Drawn(TopologyFamily):
         widest = max(speeds.bandwidth[:n].sum(axis=1).max(), speeds.bandwidth[:, :n].sum(axis=0).max())
         return float(widest) or cluster.link_bandwidth
 
+    def route_bandwidth(self, cluster: Cluster) -> float:
+        """Bytes/s of the widest link of a server, parallel ones together."""
+        speeds, n = self.topology.speeds, cluster.n_server
+        widths = self.topology.links * cluster.link_bandwidth if speeds is None else speeds.bandwidth
+        return float(max(widths[:n].max(), widths[:, :n].max())) or cluster.link_bandwidth
+
     def forwards(self, n_server: int) -> bool:
         """Whether servers are linked to one another."""
         return bool(self.topology.links[:n_server, :n_server].any())

@@ -9,6 +9,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.topology import Topology
+from flexnet.plan.cluster import Cluster
 
 __all__ = ["FullMesh", "full_mesh"]
 
@@ -26,6 +27,10 @@ class FullMesh(TopologyFamily):
     def interfaces(self, n_server: int) -> int:
         """One for every other server."""
         return max(n_server - 1, 1)
+
+    def route_bandwidth(self, cluster: Cluster) -> float:
+        """One link, as parallel ones are rare."""
+        return cluster.link_bandwidth
 
 
 def full_mesh(n_server: int) -> Topology:

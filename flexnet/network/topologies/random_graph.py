@@ -11,6 +11,7 @@ from flexnet.network.demand import Demand
 from flexnet.network.family import TopologyFamily
 from flexnet.network.routes import mean_hops
 from flexnet.network.topology import Topology
+from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import CORRECTED, Semantics
 
 __all__ = ["RandomGraph", "random_graph"]
@@ -58,6 +59,10 @@ class RandomGraph(TopologyFamily):
     def neighbours(self, n_server: int) -> int:
         """One for every interface."""
         return self.degree
+
+    def route_bandwidth(self, cluster: Cluster) -> float:
+        """One link, as parallel ones are rare."""
+        return cluster.link_bandwidth
 
 
 def random_graph(n_server: int, degree: int, rng: np.random.Generator) -> Topology:

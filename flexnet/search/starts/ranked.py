@@ -34,7 +34,8 @@ def most_promising(
     GivenUp
         If nobody waits for them any more (`flexnet.interrupts`).
     """
-    pairs, builder = problem.cluster.n_server**2, Builder(problem)
+    cluster, builder = problem.cluster, Builder(problem)
+    pairs, route = cluster.n_server**2, family.route_bandwidth(cluster)
     if pairs > MOST_WORK:
         return ()
     known, found, least, work = set[tuple[bytes, bytes]](), list[Strategy](), list[float](), 0
@@ -51,5 +52,5 @@ def most_promising(
         work += size
         graph = build(problem, strategy, builder, any_order=True)
         found.append(strategy)
-        least.append(bound_with_strategy(graph, problem.cluster, family, copies=copies).seconds)
+        least.append(bound_with_strategy(graph, cluster, family, copies=copies, route=route).seconds)
     return tuple(found[i] for i in np.argsort(least, kind="stable")[:most].tolist())

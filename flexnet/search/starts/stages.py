@@ -31,6 +31,7 @@ from flexnet.search.starts.start import Start, StartPoints, at_most
 __all__ = ["Stages"]
 
 MOST = 100  # strategies, without those whose reductions wait
+MOST_HELD = 2 * MOST  # whose reductions wait
 MOST_STAGES = 8
 HEAVY = 0.2  # of all weights but those of tables
 Floats = npt.NDArray[np.float64]
@@ -68,7 +69,7 @@ class Stages(Start):
                 for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
                     for strided in (False, True) if len(found) < most else ():
                         found.append(_laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng))
-        return StartPoints((*found, *all_held(space, found)))
+        return StartPoints((*found, *all_held(space, found)[: at_most(space.problem, MOST_HELD)]))
 
 
 def _with_another_cut(
