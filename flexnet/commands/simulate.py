@@ -64,10 +64,22 @@ simulate = Command(
 def _text(request: SimulateRequest, fabric: "Fabric", median: "Replay", draws: list[float]) -> str:
     from flexnet.simulate.replay_report import network_text
 
-    name = "the file's network" if request.topology is None else str(request.topology)
+    name = "the file's network" if request.topology is None else str(request.topology) + _anew(request)
     told = request.latency is not None or fabric.network.topology.speeds is not None
     origin = "" if told else " (not in the file; see --network-latency)"
     return median.summary(f"{network_text(fabric.network, name)}{origin}; {request.links or median.links}", draws)
+
+
+def _anew(request: SimulateRequest) -> str:
+    """That it is not the network that a search may have built of the same kind."""
+    from flexnet.network.topologies import TOPOLOGIES
+
+    if isinstance(request.topology, Path) or request.topology is None:
+        return ""
+    family = TOPOLOGIES[request.topology]
+    drawn = f"drawn with seed {request.seed}" if family.random else ""
+    wired = "wired anew for what the file sends" if family.follows_demand else ""
+    return f" ({drawn or wired})" if drawn or wired else ""
 
 
 def _document(

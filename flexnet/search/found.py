@@ -26,7 +26,7 @@ from flexnet.units import bytes_text, duration_text, ms_text, rate_text, s_to_ms
 __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
-ROUNDING = 1e-12  # of an iteration: no communication
+ROUNDING = 1e-8  # of an iteration: no communication
 LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 TOLD_ERROR = 0.02  # of a price, against the time of a replay
 

@@ -8,7 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.search.moves import MOVES
 from flexnet.search.starts import STARTS
-from flexnet.simulate.protocol import PROTOCOLS
+from flexnet.simulate.protocol import protocol_of
 
 if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
@@ -127,13 +127,12 @@ class Settings:
             raise FlexNetError(f"the search has {self.jobs} jobs; it needs at least 1")
         if self.network not in NETWORKS:
             raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
-        if self.protocol not in PROTOCOLS:
-            raise FlexNetError(f"unknown protocol {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}")
+        protocol = protocol_of(self.protocol)
         if self.reductions not in REDUCTIONS:
             raise FlexNetError(f"unknown reductions {self.reductions!r}; choose one of {', '.join(REDUCTIONS)}")
         if self.bucket_bytes is not None and not 0 <= self.bucket_bytes < float("inf"):
             raise FlexNetError(f"a bucket has {self.bucket_bytes} bytes; it must be a finite number, 0 or more")
-        if self.bucket_bytes and PROTOCOLS[self.protocol].small_packet_bytes > 0:
+        if self.bucket_bytes and protocol.small_packet_bytes > 0:
             raise FlexNetError(
                 f"buckets are for protocols that run all rounds of all-reduces; {self.protocol} cuts small ones short, "
                 "which would be small no more"

@@ -6,9 +6,10 @@ Nothing here is fitted: values are settings of FlexNetPacket, read in its source
 
 from typing import NamedTuple
 
+from flexnet.errors import FlexNetError
 from flexnet.plan.ring_packets import FLEXNETPACKET, RingPackets
 
-__all__ = ["FLUID", "PACKET", "PROTOCOLS", "ROCE", "TCP", "Protocol"]
+__all__ = ["FLUID", "PACKET", "PROTOCOLS", "ROCE", "TCP", "Protocol", "protocol_of"]
 
 
 class Protocol(NamedTuple):
@@ -104,3 +105,23 @@ FLUID = Protocol(packet_bytes=0.0, round_trips=1.0, by_window=False, small_packe
 
 PROTOCOLS = {"flexnetpacket": PACKET, "dctcp": TCP, "fluid": FLUID, "roce": ROCE}
 """By the names ``--protocol`` takes."""
+
+
+def protocol_of(protocol: Protocol | str) -> Protocol:
+    """A protocol, by its name in `PROTOCOLS` or itself.
+
+    Raises
+    ------
+    FlexNetError
+        If none is called so.
+
+    Examples
+    --------
+    >>> protocol_of("dctcp") is TCP, protocol_of(TCP) is TCP
+    (True, True)
+    """
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol not in PROTOCOLS:
+        raise FlexNetError(f"unknown protocol {protocol!r}; choose one of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[protocol]

@@ -15,7 +15,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.phases import phases_of
 from flexnet.simulate.priced_links import replayed_links
-from flexnet.simulate.protocol import PACKET, Protocol
+from flexnet.simulate.protocol import PACKET, Protocol, protocol_of
 from flexnet.simulate.replay_report import Replay
 from flexnet.simulate.routed import routed
 
@@ -30,7 +30,7 @@ def replay(
     network: Network | Fabric,
     *,
     links: LinkModel | None = None,
-    protocol: Protocol = PACKET,
+    protocol: Protocol | str = PACKET,
     seed: int = 0,
 ) -> Replay:
     """Replay one iteration.
@@ -43,15 +43,15 @@ def replay(
         `flexnet.simulate.fabric.unrouted`.
     links : LinkModel, optional
         What `flexnet.simulate.priced_links.replayed_links` chooses for this protocol if None.
-    protocol : Protocol
-        What the transport adds, and by which bytes are counted.
+    protocol : Protocol or str
+        What the transport adds, and by which bytes are counted; a name is that of a preset (`PROTOCOLS`).
     seed : int
         Of the draw of paths, where there are several.
 
     Raises
     ------
     FlexNetError
-        If the network is of another number of servers.
+        If the network is of another number of servers, or no protocol is called so.
 
     Examples
     --------
@@ -73,13 +73,13 @@ def replays(
     seeds: Iterable[int],
     *,
     links: LinkModel | None = None,
-    protocol: Protocol = PACKET,
+    protocol: Protocol | str = PACKET,
 ) -> Iterator[Replay]:
     """Replay one iteration for every seed that paths are drawn with; arguments as in `replay`."""
     n_server = (network if isinstance(network, Network) else network.network).topology.n_server
     if n_server != graph.n_server:
         raise FlexNetError(f"the task graph is of {graph.n_server} servers and the network of {n_server}")
-    tasks = graph.arrays()
+    tasks, protocol = graph.arrays(), protocol_of(protocol)
     fabric = Fabric.of(routed(tasks, network, protocol)) if isinstance(network, Network) else network
     if fabric.paths is None and fabric.network.topology.n_switch > 1:
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts

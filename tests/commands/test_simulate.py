@@ -52,6 +52,20 @@ def test_it_prints_where_the_time_goes(written, capsys):
     assert any(line.startswith("link       server 0 -> switch 0") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["random", "--node-degree", "2", "--seed", "3"], "random (drawn with seed 3): "),
+        (["topoopt", "--node-degree", "2"], "topoopt (wired anew for what the file sends): "),
+        (["fattree"], "fattree: "),
+    ],
+)
+def test_a_network_of_its_own_is_told(words, told, written, capsys):
+    """A search may have built another one of the same kind."""
+    lines = simulate(capsys, written(), "--topology", *words)[1].splitlines()
+    assert lines[1].startswith(f"network    {told}")
+
+
 def test_json_adds_up(written, capsys):
     found = as_json(capsys, written())
     assert found["iteration_ms"] == pytest.approx(found["compute_ms"] + found["exposed_communication_ms"])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from random_cases import random_graph
 from reference import link_bytes
 
+from flexnet.errors import FlexNetError
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import routes_for
 from flexnet.network.topologies.fattree import fat_tree
@@ -25,7 +26,7 @@ from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.fair import AS_MEANT, FairLinks
 from flexnet.simulate.fifo import FifoLinks
 from flexnet.simulate.protocol import FLUID, PACKET
-from flexnet.simulate.replay import replays
+from flexnet.simulate.replay import replay, replays
 from flexnet.taskgraph_file.convert import to_network, to_paths, to_task_graph
 from flexnet.taskgraph_file.read import read_taskgraph
 
@@ -114,6 +115,18 @@ def test_servers_that_forward_pay_a_tax():
     (found,) = replays(graph, Fabric(network), [0], protocol=FLUID)
     assert found.bandwidth_tax == 2.0
     assert (found.seconds, found.compute, found.exposed) == pytest.approx((3.0, 1.0, 2.0))
+
+
+def test_protocols_may_be_named():
+    rng = np.random.default_rng(0)
+    network = connect(fat_tree(4), 1e9, 1e-6, routes_for(fat_tree(4), CORRECTED, rng))
+    graph = random_graph(rng, 4)
+    by_name, itself = (replay(graph, network, protocol=protocol).seconds for protocol in ("fluid", FLUID))
+    assert by_name == itself
+    with pytest.raises(
+        FlexNetError, match=r"^unknown protocol 'tcp'; choose one of flexnetpacket, dctcp, fluid, roce$"
+    ):
+        replay(graph, network, protocol="tcp")
 
 
 def test_draws_differ_where_paths_do(graphs):
