@@ -234,7 +234,7 @@ def test_joins_lie_with_their_towers() -> None:
 
 
 def test_towers_may_lie_on_one_server_each_and_what_follows_on_one_or_all() -> None:
-    """Of four towers: each alone, or all of a slice on its server; behind the join sums over all servers, or one."""
+    """Of four towers each alone, or those of a slice together; behind the join sums over its servers or all; or one."""
     from flexnet import Cluster, GraphBuilder, complete_table, make_problem, roofline_table
     from flexnet.network.build import family_of
     from flexnet.plan.semantics import CORRECTED
@@ -261,6 +261,7 @@ def test_towers_may_lie_on_one_server_each_and_what_follows_on_one_or_all() -> N
     every = (0, 1, 2, 3)
     for towers_on in (apart, shared):
         assert (towers_on, (1, 1, 4), every) in lie
+        assert (towers_on, (1, 1, 2), (0, 1)) in lie
         assert (towers_on, (1, 1), (0,)) in lie
 
 

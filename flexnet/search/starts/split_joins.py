@@ -26,14 +26,15 @@ from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["SplitJoins"]
 
-MOST, MOST_OF_FEW, FEW_SERVERS = 24, 48, 32  # strategies; more for up to so many servers
+MOST, MOST_OF_FEW, FEW_SERVERS = 24, 64, 32  # strategies; more for up to so many servers
 MOST_JOINS, MOST_TRIED = 4, 32  # that are split, and looked at, those of most elements first
 
 TOWERS = TOGETHER, APART, EVERYWHERE, ALONE = range(4)
 """Each on all servers of its slice, on some of these, on some of all, or on one, where a slice has one too."""
 
-REST = SAMPLES, CHANNELS, ALL, SUMS, WHOLE = range(5)
-"""What follows: on the servers of the join along samples or channels, on all along samples or inputs, or on one."""
+REST = SAMPLES, CHANNELS, INPUTS, ALL, SUMS, WHOLE = range(6)
+"""What follows: on the servers of the join along samples, channels or inputs, on all along samples or inputs, or on
+one."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -192,12 +193,11 @@ def _lay_rest(
     """Lay what follows a join, which is cut in so many slices of ``each`` servers, ``beside`` each other."""
     blocks, n = space.blocks, space.problem.cluster.n_server
     for x in join.behind if rest != ALL else []:
-        rank = space.problem.graph.operators[x].rank
-        if rest == SUMS:
-            sums = _candidate(space, x, {rank: n})
-            if sums is not None:
-                blocks.lay(strategy, x, sums, np.arange(n))
-        elif not blocks.whole[x]:
+        rank, servers = space.problem.graph.operators[x].rank, np.arange(n) if rest == SUMS else beside
+        sums = _candidate(space, x, {rank: len(servers)}) if rest in (INPUTS, SUMS) else None
+        if sums is not None:
+            blocks.lay(strategy, x, sums, servers)
+        elif rest != SUMS and not blocks.whole[x]:
             channels = _degrees(space, x, {0: n_slice, rank - 1: each}) if rest == CHANNELS else None
             blocks.assign(strategy, x, beside[:1] if rest == WHOLE else beside, channels, rng)
 
