@@ -74,12 +74,12 @@ def _anew(request: SimulateRequest) -> str:
     """That it is not the network that a search may have built of the same kind."""
     from flexnet.network.topologies import TOPOLOGIES
 
-    if isinstance(request.topology, Path) or request.topology is None:
+    if not isinstance(request.topology, str):
         return ""
     family = TOPOLOGIES[request.topology]
-    drawn = f"drawn with seed {request.seed}" if family.random else ""
-    wired = "wired anew for what the file sends" if family.follows_demand else ""
-    return f" ({drawn or wired})" if drawn or wired else ""
+    if family.random:
+        return f" (drawn with seed {request.seed})"
+    return " (wired anew for what the file sends)" if family.follows_demand else ""
 
 
 def _document(

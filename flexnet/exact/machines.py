@@ -24,6 +24,7 @@ __all__ = [
     "of_every_server",
     "of_pairs",
     "of_servers",
+    "on_routes",
     "sizes_of",
 ]
 
@@ -86,15 +87,20 @@ def of_servers(
         yield of_every_server(f"bytes {words} by", (first, count), servers, seconds, orders)
 
 
+def on_routes(graph: TaskGraph, transfers: Ints, routes: Routes) -> Floats:
+    """Seconds of transfers on routes of their own."""
+    source, target = np.divmod(graph.place[transfers], np.int32(graph.n_server))
+    seconds: Floats = sizes_of(graph, transfers) / np.minimum(routes[0][source], routes[1][target])
+    return seconds
+
+
 def of_pairs(graph: TaskGraph, routes: Routes, orders: Orders) -> PlanBound:
     """What goes from one server to another over the one route that it has."""
     comm = np.flatnonzero(graph.kind == NOMINAL_COMM)
-    pairs, pair = np.unique(graph.place[comm], return_inverse=True)
-    source, target = np.divmod(graph.place[comm], np.int32(graph.n_server))
-    seconds = sizes_of(graph, comm) / np.minimum(routes[0][source], routes[1][target])
-    most, busiest = _busiest(jobs_of(graph, comm), pair.astype(np.int32), seconds, orders)
-    a, b = divmod(int(pairs[busiest]), graph.n_server) if len(pairs) else (0, 0)
-    return PlanBound(most, f"bytes from server {a} to server {b}")
+    seconds = on_routes(graph, comm, routes)
+    most, pair = _busiest(jobs_of(graph, comm), graph.place[comm], seconds, orders)
+    source, target = divmod(pair, graph.n_server)
+    return PlanBound(most, f"bytes from server {source} to server {target}")
 
 
 def latest_first(head: Floats, tail: Floats) -> Orders:

@@ -7,9 +7,9 @@ With cuts and places fixed, every task has a *head*, before which it cannot begi
 longest paths, where transfers to or from one task have all interfaces of its server to themselves, together.  What one
 server computes, sends or receives shares a machine, and so does what goes from one server to another, which has one
 route; the machine is told that takes longest (`flexnet.exact.machines`), over all tasks with heads or tails from some
-value on.  Of all servers together, every byte counts
-for the links that it takes at least, where a server has no more neighbours than interfaces (Moore's bound).  What
-several servers get of one, and hand on, leaves it once at least, and every copy counts for one link; so do sums.
+value on.  Of all servers together, every byte counts for the links that it takes at least, where a server has no more
+neighbours than interfaces (Moore's bound).  What several servers get of one, and hand on, leaves it once at least, and
+every copy counts for one link; so do sums.
 
 With the network fixed, machines are cuts of it: what must leave a set of servers, over the links that do.  All-reduces
 are rings, which cross every cut that parts their servers, each way (ForestColl, arXiv:2402.06787, bounds collectives by
@@ -37,6 +37,7 @@ from flexnet.exact.machines import (
     of_every_server,
     of_pairs,
     of_servers,
+    on_routes,
     sizes_of,
 )
 from flexnet.exact.small_reduces import most_rings, ring_bytes
@@ -166,7 +167,7 @@ def _paths(
     sent, received = np.zeros((2, n_task))
     sent[comm], received[comm] = (sizes_of(graph, comm) / speed for speed in (out[source], into[target]))
     alone = graph.seconds + ring_seconds
-    alone[comm] += sizes_of(graph, comm) / np.minimum(routes[0][source], routes[1][target])
+    alone[comm] += on_routes(graph, comm, routes)
     sent /= np.maximum(copies, 1)
     received /= np.maximum(-copies, 1)
     head, tail = np.zeros((2, n_task))

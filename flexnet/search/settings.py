@@ -8,7 +8,7 @@ from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.search.moves import MOVES
 from flexnet.search.starts import STARTS
-from flexnet.simulate.protocol import protocol_of
+from flexnet.simulate.protocol import protocol_called
 
 if TYPE_CHECKING:  # heavy: settings are made before anything is computed
     from flexnet.network.family import TopologyFamily
@@ -127,7 +127,7 @@ class Settings:
             raise FlexNetError(f"the search has {self.jobs} jobs; it needs at least 1")
         if self.network not in NETWORKS:
             raise FlexNetError(f"unknown network model {self.network!r}; choose one of {', '.join(NETWORKS)}")
-        protocol = protocol_of(self.protocol)
+        protocol = protocol_called(self.protocol)
         if self.reductions not in REDUCTIONS:
             raise FlexNetError(f"unknown reductions {self.reductions!r}; choose one of {', '.join(REDUCTIONS)}")
         if self.bucket_bytes is not None and not 0 <= self.bucket_bytes < float("inf"):

@@ -59,8 +59,8 @@ class Trials:
         """The strategy on the fastest of the networks of all kinds that are built for it; on ``network`` if none is.
 
         Random ones are built where others come near the limit.  Of many servers it is priced on the random one that all
-        have in common, which suits none badly; with routes and rings that
-        are fitted, which takes several times as long, if that may be within the limit, and if it is, on the family's.
+        have in common, which suits none badly; with routes and rings that are fitted, which takes several times as
+        long, if that may be within the limit, and if it is, on the family's.
         """
         if self.networks is None:
             return self.priced(rng, strategy, network, limit, origin)

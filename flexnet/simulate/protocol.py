@@ -9,7 +9,7 @@ from typing import NamedTuple
 from flexnet.errors import FlexNetError
 from flexnet.plan.ring_packets import FLEXNETPACKET, RingPackets
 
-__all__ = ["FLUID", "PACKET", "PROTOCOLS", "ROCE", "TCP", "Protocol", "protocol_of"]
+__all__ = ["FLUID", "PACKET", "PROTOCOLS", "ROCE", "TCP", "Protocol", "protocol_called"]
 
 
 class Protocol(NamedTuple):
@@ -107,8 +107,8 @@ PROTOCOLS = {"flexnetpacket": PACKET, "dctcp": TCP, "fluid": FLUID, "roce": ROCE
 """By the names ``--protocol`` takes."""
 
 
-def protocol_of(protocol: Protocol | str) -> Protocol:
-    """A protocol, by its name in `PROTOCOLS` or itself.
+def protocol_called(name: str) -> Protocol:
+    """A protocol by its name in `PROTOCOLS`.
 
     Raises
     ------
@@ -117,11 +117,9 @@ def protocol_of(protocol: Protocol | str) -> Protocol:
 
     Examples
     --------
-    >>> protocol_of("dctcp") is TCP, protocol_of(TCP) is TCP
-    (True, True)
+    >>> protocol_called("dctcp") is TCP
+    True
     """
-    if isinstance(protocol, Protocol):
-        return protocol
-    if protocol not in PROTOCOLS:
-        raise FlexNetError(f"unknown protocol {protocol!r}; choose one of {', '.join(PROTOCOLS)}")
-    return PROTOCOLS[protocol]
+    if name not in PROTOCOLS:
+        raise FlexNetError(f"unknown protocol {name!r}; choose one of {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]

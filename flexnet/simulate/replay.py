@@ -15,7 +15,7 @@ from flexnet.simulate.fair import FairLinks
 from flexnet.simulate.link_model import LinkModel
 from flexnet.simulate.phases import phases_of
 from flexnet.simulate.priced_links import replayed_links
-from flexnet.simulate.protocol import PACKET, Protocol, protocol_of
+from flexnet.simulate.protocol import PACKET, Protocol, protocol_called
 from flexnet.simulate.replay_report import Replay
 from flexnet.simulate.routed import routed
 
@@ -79,7 +79,9 @@ def replays(
     n_server = (network if isinstance(network, Network) else network.network).topology.n_server
     if n_server != graph.n_server:
         raise FlexNetError(f"the task graph is of {graph.n_server} servers and the network of {n_server}")
-    tasks, protocol = graph.arrays(), protocol_of(protocol)
+    tasks = graph.arrays()
+    if not isinstance(protocol, Protocol):
+        protocol = protocol_called(protocol)
     fabric = Fabric.of(routed(tasks, network, protocol)) if isinstance(network, Network) else network
     if fabric.paths is None and fabric.network.topology.n_switch > 1:
         protocol = protocol._replace(host_marks=False)  # FlexNetPacket's fat-tree has priority queues at hosts

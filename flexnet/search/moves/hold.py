@@ -65,12 +65,25 @@ def with_regions_held(blocks: Blocks, strategy: Strategy, *, all_of_it: bool = F
     the first: where several branches cross a border, the last one's gradients are through before the others' are.
     Inception in two stages on 24 servers takes 9.3 ms with the former, and 8.2 with the latter.
     """
-    changed = strategy._replace(after=strategy.after.copy())
-    left = set(range(len(blocks.whole)))
+    return _with_held(blocks, strategy, _regions(blocks, strategy), all_of_it=all_of_it)
+
+
+def _regions(blocks: Blocks, strategy: Strategy) -> list[tuple[set[int], set[int]]]:
+    """What hangs together on the same servers, and what of that which it reads lies elsewhere."""
+    found, left = list[tuple[set[int], set[int]]](), set(range(len(blocks.whole)))
     while left:
         region = set(blocks.behind(strategy, min(left)))
         left -= region
-        read = read_elsewhere(blocks, region)
+        found.append((region, _read_elsewhere(blocks, region)))
+    return found
+
+
+def _with_held(
+    blocks: Blocks, strategy: Strategy, regions: list[tuple[set[int], set[int]]], *, all_of_it: bool
+) -> Strategy:
+    """As `with_regions_held`, with the regions of the strategy."""
+    changed = strategy._replace(after=strategy.after.copy())
+    for region, read in regions:
         before = (min if all_of_it else max)(read, default=-1)
         changed.after[[op for op in region if blocks.weighted[op] and op > before >= 0]] = before
     return changed
@@ -105,15 +118,15 @@ def other_holds(space: MoveSpace, strategy: Strategy) -> tuple[Strategy, ...]:
     if not space.ordered:
         return ()
     eager = strategy._replace(after=np.full_like(strategy.after, -1))
-    found = [strategy]
-    regions = [with_regions_held(space.blocks, eager, all_of_it=all_of_it) for all_of_it in (False, True)]
-    for one in (eager, *regions, with_cuts_held(space.blocks, eager)):
+    found, regions = [strategy], _regions(space.blocks, eager)
+    let_through = [_with_held(space.blocks, eager, regions, all_of_it=all_of_it) for all_of_it in (False, True)]
+    for one in (eager, *let_through, with_cuts_held(space.blocks, eager)):
         if not any(np.array_equal(one.after, other.after) for other in found):
             found.append(one)
     return tuple(found[1:])
 
 
-def read_elsewhere(blocks: Blocks, region: Collection[int]) -> set[int]:
+def _read_elsewhere(blocks: Blocks, region: Collection[int]) -> set[int]:
     """Operators outside of a region that it reads, tables aside."""
     read = {op for member in region for op in blocks.neighbours[member] if op < member}
     return {op for op in read.difference(region) if not blocks.whole[op]}
@@ -121,7 +134,7 @@ def read_elsewhere(blocks: Blocks, region: Collection[int]) -> set[int]:
 
 def read_last(blocks: Blocks, region: Collection[int]) -> int:
     """The last operator outside of a region that it reads, tables aside; -1 if there is none."""
-    return max(read_elsewhere(blocks, region), default=-1)
+    return max(_read_elsewhere(blocks, region), default=-1)
 
 
 def all_held(space: MoveSpace, strategies: Iterable[Strategy]) -> tuple[Strategy, ...]:
