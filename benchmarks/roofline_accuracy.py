@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from flexnet.cost.efficiency import EFFICIENCY, Efficiency
 from flexnet.cost.gpus import GPUS
 from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.parts import part_of
-from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.cost.roofline import part_seconds
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import Entry
 from flexnet.model.graph import Operator

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 from roofline_accuracy import CHECKED, FITTED, Row, compare, summary
 
+from flexnet.cost.efficiency import EFFICIENCY, Efficiency
 from flexnet.cost.gpus import GPUS
-from flexnet.cost.roofline import EFFICIENCY, Efficiency, part_seconds
+from flexnet.cost.roofline import part_seconds
 
 FREE = ("compute", "narrow", "tensor", "memory", "irregular", "cached", "launch", "row", "layout")
 

@@ -1,9 +1,12 @@
 """Estimated cost tables: run times from operation counts, bytes and a GPU's data sheet, without a GPU."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from math import gcd
 from types import MappingProxyType
 
+from flexnet.cost.efficiency import EFFICIENCY, Efficiency
 from flexnet.cost.gpus import Gpu, find_gpu
+from flexnet.cost.kernel_seconds import run_seconds
 from flexnet.cost.memory import held_bytes, readers_of
 from flexnet.cost.parts import largest_piece, part_of
 from flexnet.cost.shapes import Cuts, plan_shapes, tables_of
@@ -14,70 +17,8 @@ from flexnet.model.operators.kind import Arithmetic
 from flexnet.model.precision import Precision, find_precision, in_precision
 from flexnet.units import s_to_ms
 
-__all__ = ["EFFICIENCY", "Efficiency", "part_seconds", "roofline_table"]
+__all__ = ["part_seconds", "roofline_table"]
 
-
-@dataclass(frozen=True, slots=True)
-class Efficiency:
-    """How far below its data sheet a GPU runs; one set for all operators and all GPUs.
-
-    The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
-    ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising; ``product`` and
-    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100, and ``biased`` and
-    ``biased_back`` of T5's attention there (``measurements/h100-bf16``).
-
-    Parameters
-    ----------
-    compute : float
-        Share of peak operations a large matrix product reaches.
-    narrow : float
-        Share of that for convolutions that read fewer than 8 channels, as of images: no kernel has tiles so thin.
-    tensor : float
-        Share of peak on tensor cores, for convolutions and attention.
-    product : float
-        Share of peak on tensor cores, for products of matrices in an arithmetic that they take. Such kernels read and
-        write while they compute: the longer of the two counts, not their sum.
-    ragged : float
-        Share of that for linear layers whose rows, of input or output, are not a multiple of 16 bytes, as of a
-        vocabulary of 50,257.
-    biased, biased_back : float
-        Share of ``tensor`` for attention with a learned bias, forward and back: no kernel of those that keep scores in
-        registers reads a bias as fast, and its gradient is added up by buckets.
-    memory : float
-        Share of peak bandwidth a streaming kernel reaches.
-    irregular : float
-        The same for looked-up rows and pooling windows, which use caches and DRAM pages badly.
-    cached : float
-        Times faster a kernel streams that moves less than 80 % of the L2 cache: it finds its data there.
-    launch : float
-        Seconds each kernel adds: start, ramp-up and tail.
-    row : float
-        Seconds softmax adds for each row: one block of threads works on one row, however short.
-    layout : float
-        Times a tensor-core convolution moves its data: most work on NHWC copies of NCHW tensors.
-    workspace : float
-        Bytes of scratch memory those copies must fit in (cuDNN's 1 GiB, as the original sets it). A convolution whose
-        input and output are larger runs without tensor cores: back always, forward only if a width or height is odd,
-        for of even ones there are kernels that need no copies.
-    """
-
-    compute: float = 0.96
-    narrow: float = 0.57
-    tensor: float = 0.645
-    product: float = 0.8
-    ragged: float = 0.17
-    biased: float = 0.146
-    biased_back: float = 0.065
-    memory: float = 0.88
-    irregular: float = 0.57
-    cached: float = 2.1
-    launch: float = 4.3e-6
-    row: float = 3.6e-9
-    layout: float = 1.8
-    workspace: float = 2.0**30
-
-
-EFFICIENCY = Efficiency()
 
 _THIN = 8  # channels
 _ALIGNED = 16  # bytes: what the fastest kernels read at once
@@ -182,6 +123,11 @@ def part_seconds(
     part, kind = largest_piece(op, parts), kind_of(op)
     if precision is not None:
         part = in_precision(part, precision)
+        kernels = kind.kernels(part)
+        if kernels is not None:
+            rate, tensor = _rate(part, gpu, efficiency, precision), _on_tensor_cores(part, precision)
+            forward, backward = (run_seconds(run, rate, gpu, efficiency, overlapped=tensor) for run in kernels)
+            return forward, backward
     work, moved, irregular = kind.flops(part), kind.moved_bytes(part), kind.irregular_bytes(part)
     seconds = []
     for back, n_launch in enumerate(kind.launches(part)):
@@ -193,8 +139,6 @@ def part_seconds(
             bandwidth = efficiency.memory * gpu.memory_bandwidth
             if moved[back] < _CACHE_SHARE * gpu.cache_bytes:
                 bandwidth *= efficiency.cached
-            if _is_biased(part, precision):
-                rate *= efficiency.biased_back if back else efficiency.biased
             computed, streamed = work[back] / rate, (moved[back] - irregular[back]) / bandwidth
             run = max(computed, streamed) if _on_tensor_cores(part, precision) else computed + streamed
             run += irregular[back] / (efficiency.irregular * gpu.memory_bandwidth)
@@ -228,17 +172,15 @@ def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision
         return plain
     if _on_tensor_cores(part, precision):
         rows = (part.inputs[0].tensor.dims[0], part.outputs[0].dims[0]) if part.kind == OpType.LINEAR else ()
-        ragged = any(row * precision.activation_bytes % _ALIGNED for row in rows)
-        return efficiency.product * gpu.rate(precision.name) * (efficiency.ragged if ragged else 1.0)
+        aligned = gcd(_ALIGNED, *(row * precision.activation_bytes for row in rows))
+        share = 1.0 if aligned == _ALIGNED else efficiency.ragged * aligned
+        return efficiency.product * gpu.rate(precision.name) * share
     # Transformer Engine has 8 bits for products of weights alone, and cuDNN's attention and convolutions have 16.
     rate = efficiency.tensor * gpu.rate("bf16" if precision.name == "fp8" else precision.name)
+    if part.kind == OpType.SCALED_DOT_PRODUCT and part.weights:
+        return efficiency.biased * rate
     thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < _THIN
     return efficiency.narrow * rate if thin else rate
-
-
-def _is_biased(part: Operator, precision: Precision | None) -> bool:
-    """Whether a part is attention with a learned bias in an arithmetic that tensor cores take."""
-    return _is_narrow(precision) and part.kind == OpType.SCALED_DOT_PRODUCT and len(part.weights) > 0
 
 
 def _on_tensor_cores(part: Operator, precision: Precision | None) -> bool:

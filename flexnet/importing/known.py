@@ -16,7 +16,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 __all__ = ["KnownValues"]
 
 MOST_ELEMENTS = 1 << 22
-"""Of a tensor that is computed beside the trace."""
+"""That a tensor which is computed beside the trace has in memory, where what stands for all samples is there once."""
 
 _MAKES = (
     "zeros ones full arange tensor as_tensor eye linspace tril_indices triu_indices zeros_like ones_like full_like "
@@ -24,8 +24,11 @@ _MAKES = (
 )
 _ASKS = "item tolist __bool__ __int__ __float__ __index__ equal allclose is_nonzero"
 _SIZED_BY_VALUES = "nonzero argwhere masked_select unique unique_consecutive bincount repeat_interleave where"
+_BROADCASTS = "and or le lt ge gt eq ne add sub mul bitwise_and bitwise_or logical_and logical_or"
 _CHANCE = ("rand", "normal", "uniform", "bernoulli", "multinomial", "dropout", "exponential", "empty")
-_MAKING, _ASKING, _SIZING = (frozenset(names.split()) for names in (_MAKES, _ASKS, _SIZED_BY_VALUES))
+_MAKING, _ASKING, _SIZING, _BROADCASTING = (
+    frozenset(names.split()) for names in (_MAKES, _ASKS, _SIZED_BY_VALUES, _BROADCASTS)
+)
 _UNKNOWN = object()
 
 
@@ -43,6 +46,8 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
         name = getattr(func, "__name__", "")
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self._index(args[1], _device(args[0])), *args[2:])
+        if name == "scaled_dot_product_attention":
+            args, given = self._masked_by_order(args, given)
         value = self._computed(func, name, args, given)
         if value is not _UNKNOWN and name in _ASKING:
             return value
@@ -58,6 +63,18 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
         else:
             self._remember(result, value)
         return result
+
+    def _masked_by_order(self, args: Sequence[Any], given: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Attention that is told to be causal instead of given a mask of that, as kernels that leave out pairs are."""
+        mask = args[3] if len(args) > 3 else given.get("attn_mask")
+        value = self._values.get(mask) if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool else None
+        if value is None or value.ndim < 2 or value.shape[-1] != value.shape[-2]:
+            return args, given
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            if not bool((value == torch.ones(value.shape[-2:], dtype=torch.bool).tril()).all()):
+                return args, given
+        names = ("attn_mask", "dropout_p", "is_causal")
+        return args[:3], {**given, **dict(zip(names, args[3:], strict=False)), "attn_mask": None, "is_causal": True}
 
     def _remember(self, one: Any, value: Any) -> None:
         if isinstance(one, torch.Tensor) and isinstance(value, torch.Tensor) and one.shape == value.shape:
@@ -84,11 +101,12 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
                 places, names = tree_map(known, (tuple(args), given))
                 if made and not name.startswith("new_") and not name.endswith("_like"):
                     names["device"] = "cpu"
-                value = func(*places, **names)
+                in_place = name.endswith("_") and not name.startswith("__")
+                alike = name.strip("_") in _BROADCASTING and not in_place and not names
+                value = _by_sample(func, *places) if alike else func(*places, **names)
         except Exception:  # what cannot be computed beside is not known
             return _UNKNOWN
-        big = tree_any(lambda one: isinstance(one, torch.Tensor) and one.numel() > MOST_ELEMENTS, value)
-        return _UNKNOWN if big else value
+        return _UNKNOWN if tree_any(lambda one: isinstance(one, torch.Tensor) and _is_big(one), value) else value
 
     def _index(self, index: Any, device: torch.device) -> Any:
         """An index with the places of what is true instead of a known mask."""
@@ -119,6 +137,25 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
         memory = value.untyped_storage().data_ptr()
         for one in [one for one, other in self._values.items() if other.untyped_storage().data_ptr() == memory]:
             del self._values[one]
+
+
+def _by_sample(func: Callable[..., Any], *places: Any) -> Any:
+    """What broadcasting gives, computed for the first sample alone where all are the same, and there once in memory."""
+    tensors = [one for one in places if isinstance(one, torch.Tensor)]
+    rank = max(one.ndim for one in tensors)
+    n = max(one.shape[0] for one in tensors if one.ndim == rank) if rank else 1
+
+    def first(one: Any) -> Any:
+        return one[:1] if isinstance(one, torch.Tensor) and one.ndim == rank else one
+
+    if n < 2 or not all(bool((one == first(one)).all()) for one in tensors):
+        return func(*places)
+    value = func(*map(first, places))
+    return value.expand(n, *value.shape[1:])
+
+
+def _is_big(one: torch.Tensor) -> bool:
+    return bool(one.untyped_storage().nbytes() > MOST_ELEMENTS * one.element_size())
 
 
 def _device(one: Any) -> torch.device:

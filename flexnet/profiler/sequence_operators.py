@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import torch
 import torch.nn.functional as F  # noqa: N812
+from torch.nn.attention.bias import causal_lower_right
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from flexnet.model.graph import Operator, OpType
@@ -66,9 +67,12 @@ def _scaled_dot_product(op: Operator, xs: Tensors, ws: Tensors) -> Tensors:
         bias = F.embedding(far, ws[0]).permute(2, 0, 1)  # an index adds up its gradient one by one, for 40 ms
         # no fused kernel takes a mask whose last axis has a stride, and one after the other takes 20 times as long
         bias = bias.contiguous()
+    ahead = k.shape[2] - q.shape[2]  # of fewer positions of the query the last ones, which see most
     if causal and bias is not None:
-        hidden = torch.ones(bias.shape[1:], dtype=torch.bool, device=q.device).triu(1)
+        hidden = torch.ones(bias.shape[1:], dtype=torch.bool, device=q.device).triu(1 + ahead)
         bias, causal = bias.masked_fill(hidden, float("-inf")), False
+    elif causal and ahead > 0:
+        bias, causal = causal_lower_right(q.shape[2], k.shape[2]), False
     y = F.scaled_dot_product_attention(q, k, v, bias, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
     return (y.transpose(1, 2).flatten(2),)
 

@@ -158,3 +158,24 @@ def test_every_part_of_every_cut_runs(op):
         assert shapes(work.outputs) == [tensor.dims for tensor in part.outputs]
         if op.kind != OpType.BATCH_NORM:  # a sample of which has none
             assert sum(w.numel() for w in work.weights) == sum(tensor.volume for tensor in part.weights)
+
+
+@pytest.mark.parametrize(("shared", "more"), [(2, {}), (1, {}), (2, {"buckets": 4})])
+def test_of_causal_attention_the_last_positions_are_measured(shared, more):
+    """They see most, and take longest."""
+
+    def attend(b):
+        query, key, value = b.input(8, 8), b.input(8, 4 * shared), b.input(8, 4 * shared)
+        return b.add(OpType.SCALED_DOT_PRODUCT, query, key, value, heads=2, shared=shared, causal=True, **more)
+
+    op = built(attend)
+    whole, part = run(op), run(part_of(op, (1, 4, 1), 0))
+    query, key, value = (x.detach() for x in whole.inputs)
+    weights = [w.detach() for w in whole.weights]
+    (last,) = part.compute([query[:, 6:], key, value], weights)
+    if not weights:  # those are looked up by how far apart positions are, which a part does not know
+        assert torch.allclose(last, whole.outputs[0][:, 6:], atol=1e-6)
+    key[:, 7] += 9.0
+    (changed,) = part.compute([query[:, 6:], key, value], weights)
+    assert torch.allclose(changed[:, 0], last[:, 0], atol=1e-6)
+    assert not torch.allclose(changed[:, 1], last[:, 1], atol=1e-3)

@@ -6,9 +6,12 @@ from math import gcd
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
+from flexnet.model.operators.kernel import SORT, Kernel, Kernels
 from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["Attention", "ScaledDotProduct"]
+
+_CROWDED = 1.6  # times as long as rows that differ: few buckets are added to by all pairs
 
 
 class Attention(OperatorKind):
@@ -135,6 +138,26 @@ class ScaledDotProduct(OperatorKind):
     def launches(self, op: Operator) -> Passes:
         """Back one more before for sums over rows, and one behind for the query's gradient."""
         return Passes(1, 3)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """One; back sums over rows and zeros before it, and the query's gradient rounded behind it.
+
+        Back scores are computed once more, and the query's gradient is added up in single precision.  Of causal
+        attention without a bias it leaves out what is hidden: about half of the pairs, but of a part of the query's
+        positions those among themselves alone, for the last part sees all keys before it.  A bias is looked up for all
+        pairs of positions; back its gradient is added up by buckets, as that of an embedding.
+        """
+        moved, work, (query, y) = sum(tensor_bytes(op)), self.flops(op).forward, (op.inputs[0].tensor, op.outputs[0])
+        hidden = op.attrs["causal"] and not op.weights
+        seen = 1 - query.dims[1] / (2 * op.inputs[1].tensor.dims[1]) if hidden else 1.0
+        forward = [Kernel(moved, flops=seen * work)]
+        attended, rounded = Kernel(3 * moved, flops=2.5 * seen * work), Kernel(3 * query.n_byte)
+        back = [Kernel(2 * y.n_byte), Kernel(2 * query.n_byte), attended, rounded]
+        for weight in op.weights:
+            pairs = query.dims[1] * op.inputs[1].tensor.dims[1]
+            forward[:0] = [Kernel(indexed=weight.dims[1] * pairs)] * 2
+            back += [*SORT, Kernel(rows=_CROWDED * pairs)]
+        return Kernels(forward, back)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Heads, positions of the query, and samples."""

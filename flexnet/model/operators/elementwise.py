@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import UNARY, Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_op_type
+from flexnet.model.operators.kernel import Kernel, Kernels, copied, fused
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, Window, elements, image_axes, tensor_bytes
 
 __all__ = ["Binary", "Dropout", "Gated", "Unary"]
@@ -83,6 +84,14 @@ class Binary(_ElementWise):
         """Back one for each input."""
         return Passes(1, 2)
 
+    def kernels(self, op: Operator) -> Kernels:
+        """Back of a sum copies of a gradient, else products with the other input; of what stood for all its sum."""
+        (x, y, _), made, sides = tensor_bytes(op), op.outputs[0].n_byte, [source.tensor.n_byte for source in op.inputs]
+        factors = 2 if self.number == OpType.ADD else 3
+        back = [Kernel(factors * side if side == made else made + side) for side in sides]
+        activation = fused(op)
+        return Kernels((Kernel(x + y), *activation.forward), (*activation.backward, *back))
+
     def input_split(self, op: Operator, i: int) -> tuple[int, ...]:
         """As the output, but for a size of 1 that stands for all."""
         read, written = op.inputs[i].tensor.dims, op.outputs[0].dims
@@ -134,6 +143,17 @@ class Gated(OperatorKind):
         """Forward x + y, back 2 x + y."""
         x, y, _ = tensor_bytes(op)
         return Passes(x + y, 2 * x + y)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """The activation, then the product; back the product's two gradients and the activation's.
+
+        Halves of one tensor are strided, and their gradients are put side by side.
+        """
+        y, halved = op.outputs[0], len(op.inputs) == 1
+        places = y.volume if halved else 0
+        activation, product = Kernel(2 * y.n_byte, indexed=places), Kernel(3 * y.n_byte, indexed=places)
+        joined = (copied(op.inputs[0].tensor),) if halved else ()
+        return Kernels((activation, product), (product, Kernel(3 * y.n_byte), product, *joined))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All; of one tensor not the innermost dimension, of which a part would read two pieces, unless paired."""

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import whole_number
-from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes
+from flexnet.model.operators.kernel import Kernel, Kernels
+from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, tensor_bytes
 
 __all__ = ["Fusion", "parse_terms"]
 
@@ -65,6 +66,14 @@ class Fusion(OperatorKind):
         tensors = (*op.outputs, *(source.tensor for source in op.inputs))
         forward = op.attrs["operations"] * max(tensor.volume for tensor in tensors)
         return Passes(forward, forward)
+
+    def kernels(self, op: Operator) -> Kernels | None:
+        """Of moves alone: as of Split."""
+        if op.attrs["operations"]:
+            return None
+        x, y, _ = tensor_bytes(op)
+        pieces = Kernel(x + y, indexed=sum(tensor.volume for tensor in op.outputs))
+        return Kernels((pieces,), (Kernel(x + y),))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Dimensions with a letter; of parameters where a weight has it."""

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels, copied
 from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, Window, elements, image_axes, tensor_bytes
 
 __all__ = ["Concat", "Split", "Stack", "Unstack"]
 
 MOST_JOINED = 2  # dimensions beside the batch of what may be cut along the axis it is joined along
+_JOINED_AT_ONCE = 128  # tensors that one kernel of PyTorch joins
 
 
 class Concat(CopyingKind):
@@ -41,6 +44,13 @@ class Concat(CopyingKind):
     def launches(self, op: Operator) -> Passes:
         """One for each input."""
         return Passes(len(op.inputs), len(op.inputs))
+
+    def kernels(self, op: Operator) -> Kernels:
+        """One for many inputs; back a copy of each one's columns."""
+        x, y, _ = tensor_bytes(op)
+        n_kernel = ceil(len(op.inputs) / _JOINED_AT_ONCE)
+        forward = [Kernel((x + y) / n_kernel)] * n_kernel
+        return Kernels(forward, [copied(source.tensor, strided=1.35) for source in op.inputs])
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All, but of the batch or of images not the one along which tensors are joined."""
@@ -97,6 +107,10 @@ class Split(CopyingKind):
         """Forward x + y, back the same."""
         x, y, _ = tensor_bytes(op)
         return Passes(x + y, x + y)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """A copy of each piece; back they are joined."""
+        return Kernels([copied(y, strided=1.0) for y in op.outputs], [copied(op.inputs[0].tensor)])
 
     def memory_bytes(self, op: Operator) -> int:
         """4 (x + y): no gradients."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from flexnet.model.cutting import aligned_split, cut_tensor
 from flexnet.model.graph import Operator, Tensor
+from flexnet.model.operators.kernel import Kernels
 
 __all__ = [
     "Arithmetic",
@@ -186,6 +187,13 @@ class OperatorKind(ABC):
         Zero backward launches stand for no backward pass.
         """
         return Passes(1, 1)
+
+    def kernels(self, op: Operator) -> Kernels | None:
+        """What PyTorch starts for ``op``, as `flexnet.profiler` runs it; None where the methods above tell.
+
+        Those tell what the original's kernels do, from which PyTorch's differ where it fuses more, or less.
+        """
+        return None
 
     def memory_bytes(self, op: Operator) -> int:
         """Bytes of device memory one part needs: the ``mem_req`` of measurement files.

@@ -1,15 +1,19 @@
 """Linear layers: the one kind of the original that may be cut along its output channels."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import activation_of, check_shape, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels, fused
 from flexnet.model.operators.kind import Arithmetic, Axis, Layer, OperatorKind, Passes, elements, tensor_bytes
 
 __all__ = ["Linear"]
 
 _LARGEST = 2**31 - 1  # bytes of a tensor that cuDNN's activations take
 _LIMITED = (OpType.RELU, OpType.SIGMOID, OpType.TANH)
+_TILE = 128  # rows and columns of an output that a block of threads computes
 
 
 class Linear(OperatorKind):
@@ -50,6 +54,17 @@ class Linear(OperatorKind):
     def launches(self, op: Operator) -> Passes:
         """Product, bias, activation; back: activation, weights, bias (two steps), inputs, and a sum."""
         return Passes(3, 6)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """A product and its activation; back the activation, the bias, and a product for each gradient."""
+        activation, y = fused(op), op.outputs[0].n_byte
+        product = Kernel(sum(tensor_bytes(op)), flops=self.flops(op).forward)
+        columns = op.outputs[0].dims[0]
+        tiles = ceil(columns / _TILE) * ceil(op.outputs[0].volume // columns / _TILE)
+        bias = (Kernel(y),) if len(op.weights) > 1 else ()
+        return Kernels(
+            (replace(product, blocks=tiles), *activation.forward), (*activation.backward, *bias, product, product)
+        )
 
     def memory_bytes(self, op: Operator) -> int:
         """8 (x + y + in out + out): the bias is counted also where there is none."""

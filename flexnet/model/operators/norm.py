@@ -1,14 +1,19 @@
 """Normalizations, with scale and shift."""
 
 from collections.abc import Mapping
-from math import gcd
+from math import gcd, inf
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, elements, image_axes, tensor_bytes
 
 __all__ = ["BatchNorm", "GroupNorm", "LayerNorm", "RMSNorm"]
+
+# PyTorch's layer_norm_kernel.cu
+_MANY_ROWS = 64 * 1024
+_COLUMNS = 32
 
 
 class _Norm(OperatorKind):
@@ -49,12 +54,34 @@ class BatchNorm(_Norm):
         return 8 * (x + y + 2 * op.outputs[0].dims[-2])
 
 
-class LayerNorm(_Norm):
+class _RowNorm(_Norm):
+    """Normalization of rows; ``one_by_one`` is how often the forward pass handles each element by itself."""
+
+    one_by_one: float
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Back the input's gradient and, if there are weights, theirs: sums of columns, of which a block has 32.
+
+        Unless there are more than 65,536 rows, of which blocks then have some each.
+        """
+        x = op.inputs[0].tensor
+        forward = Kernel(2 * x.n_byte, indexed=self.one_by_one * x.volume)
+        blocks = inf if x.volume // x.dims[0] > _MANY_ROWS else x.dims[0] / _COLUMNS
+        weights = (Kernel(2 * x.n_byte, indexed=0.45 * x.volume, blocks=blocks),) if op.weights else ()
+        return Kernels((forward,), (Kernel(3 * x.n_byte), *weights))
+
+    def axes(self, op: Operator) -> Mapping[int, Axis]:
+        """All but the one it normalizes over."""
+        return {k: axis for k, axis in image_axes(op).items() if k > 0}
+
+
+class LayerNorm(_RowNorm):
     """Normalization over the innermost dimension."""
 
     number = OpType.LAYER_NORM
     name = "LayerNorm"
     label = "layer_norm"
+    one_by_one = 1.0
 
     def layer(self, x: Tensor, *, scale: bool = True, shift: bool = True) -> Layer:
         """Any shape; ``LayerNorm``."""
@@ -64,25 +91,18 @@ class LayerNorm(_Norm):
         """How many weights there are, unless both."""
         return {} if len(op.weights) == 2 else {"weights": len(op.weights)}
 
-    def axes(self, op: Operator) -> Mapping[int, Axis]:
-        """All but the one it normalizes over."""
-        return {k: axis for k, axis in image_axes(op).items() if k > 0}
 
-
-class RMSNorm(_Norm):
+class RMSNorm(_RowNorm):
     """Division by the root mean square over the innermost dimension, with scale (arXiv:1910.07467)."""
 
     number = OpType.RMS_NORM
     name = "RMSNorm"
     label = "rms_norm"
+    one_by_one = 0.65
 
     def layer(self, x: Tensor) -> Layer:
         """Any shape; ``RMSNorm``."""
         return Layer("RMSNorm", [x], [Tensor((x.dims[0],))])
-
-    def axes(self, op: Operator) -> Mapping[int, Axis]:
-        """All but the one it normalizes over."""
-        return {k: axis for k, axis in image_axes(op).items() if k > 0}
 
 
 class GroupNorm(_Norm):

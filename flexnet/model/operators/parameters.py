@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels, copied
 from flexnet.model.operators.kind import Axis, CopyingKind, Layer, OperatorKind, Passes, image_axes, tensor_bytes
 
 __all__ = ["Prepend", "WeightedBinary"]
@@ -48,6 +49,13 @@ class WeightedBinary(OperatorKind):
         """Back one for each gradient."""
         return Passes(1, 2)
 
+    def kernels(self, op: Operator) -> Kernels:
+        """The weight stands for all samples; back its gradient is summed over them."""
+        x, product = op.inputs[0].tensor, self.number == OpType.MUL_WEIGHT
+        forward, summed = copied(x, strided=1.0), Kernel(x.n_byte)
+        back = (forward, Kernel(3 * x.n_byte), summed) if product else (copied(x), summed)
+        return Kernels((forward,), back)
+
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
         return image_axes(op)
@@ -71,6 +79,10 @@ class Prepend(CopyingKind):
         tokens = whole_number("prepend: tokens", tokens)
         output = Tensor((features, tokens + steps, batch), x.dtype)
         return Layer(f"Prepend_{tokens}", [output], [Tensor((features, tokens))])
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Joined with tokens that stand for all samples; back a copy of the others, and the sum of these."""
+        return Kernels((copied(op.outputs[0], strided=2.0),), (copied(op.inputs[0].tensor, strided=1.0), Kernel()))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Features and samples."""

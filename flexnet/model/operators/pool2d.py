@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape
+from flexnet.model.operators.kernel import Kernel, Kernels
 from flexnet.model.operators.kind import Axis, Layer, Passes, tensor_bytes
 from flexnet.model.operators.windows import LARGEST, WindowKind, windows
 
@@ -47,6 +48,14 @@ class Pool2D(WindowKind):
     def irregular_bytes(self, op: Operator) -> Passes:
         """All: windows overlap."""
         return self.moved_bytes(op)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Windows are read element by element; the largest one's index has 8 bytes."""
+        x, y, _ = tensor_bytes(op)
+        read = op.outputs[0].volume * op.attrs["kernel_h"] * op.attrs["kernel_w"]
+        indices = 0 if op.attrs["average"] else 8 * op.outputs[0].volume
+        forward = Kernel(x + y + indices, indexed=0.7 * read)
+        return Kernels((forward,), (Kernel(x + y + indices, indexed=3 * op.inputs[0].tensor.volume + read),))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All; channels pass through."""

@@ -6,9 +6,12 @@ from math import prod
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, check_shape, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels, copied
 from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, image_axes
 
 __all__ = ["Flat", "Permute", "Reshape", "Reverse", "Slice", "Transpose"]
+
+_ACROSS = 2.5  # times as long as a strided copy
 
 
 class Flat(CopyingKind):
@@ -22,6 +25,11 @@ class Flat(CopyingKind):
         """Any shape; ``Flat``."""
         *inner, batch = x.dims
         return Layer("Flat", [Tensor((prod(inner), batch), x.dtype)])
+
+    def kernels(self, op: Operator) -> Kernels:
+        """A copy, and one back."""
+        copy = copied(op.outputs[0])
+        return Kernels((copy,), (copy,))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Samples, and channels of an image, whose elements follow one another."""
@@ -46,6 +54,11 @@ class Reshape(CopyingKind):
         if output.volume != x.volume:
             raise FlexNetError(f"cannot reshape {x.shape} to {shape}: sizes differ")
         return Layer("Reshape_" + "x".join(map(str, shape)), [output])
+
+    def kernels(self, op: Operator) -> Kernels:
+        """A copy, and one back."""
+        copy = copied(op.outputs[0])
+        return Kernels((copy,), (copy,))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """The outermost of the dimensions that some dimensions of the input become."""
@@ -85,6 +98,11 @@ class Transpose(CopyingKind):
         """(N, S, F) to (N, F, S); ``Transpose``."""
         check_shape(self.label, x, "(N, S, F)", "(N, C, H, W)")
         return Layer("Transpose", [Tensor((x.dims[1], x.dims[0], *x.dims[2:]), x.dtype)])
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Elements that follow one another are far apart in what is read."""
+        copy = copied(op.outputs[0], strided=_ACROSS)
+        return Kernels((copy,), (copy,))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
@@ -129,6 +147,12 @@ class Permute(CopyingKind):
         digits = "".join(map(str, order))
         return Layer(f"Permute_{digits}", [output], attrs={"order": int(digits)})
 
+    def kernels(self, op: Operator) -> Kernels:
+        """As of Transpose, unless the innermost dimension stays."""
+        stays = op.attrs["order"] % 10 == op.rank - 1
+        copy = copied(op.outputs[0], strided=1.0 if stays else _ACROSS)
+        return Kernels((copy,), (copy,))
+
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
         return image_axes(op)
@@ -161,6 +185,11 @@ class Slice(CopyingKind):
         """Forward y read and written; back the same, and zeros for x."""
         y = op.outputs[0].n_byte
         return Passes(2 * y, 2 * y + op.inputs[0].tensor.n_byte)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """A copy; back zeros, and one into them."""
+        copy = copied(op.outputs[0], strided=1.0)
+        return Kernels((copy,), (Kernel(op.inputs[0].tensor.n_byte), copy))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All but that along which it takes some."""

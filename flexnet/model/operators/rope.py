@@ -6,6 +6,7 @@ from math import gcd
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_shape, whole_number
+from flexnet.model.operators.kernel import Kernel, Kernels, copied
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes
 
 __all__ = ["Rope"]
@@ -34,6 +35,19 @@ class Rope(OperatorKind):
         """Forward 3 x, back the same."""
         forward = 3 * sum(source.tensor.volume for source in op.inputs)
         return Passes(forward, forward)
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Of each tensor: half of it negated, both put side by side, two products with angles, and their sum.
+
+        Back the same, in another order.
+        """
+        turned: list[Kernel] = []
+        for source in op.inputs:
+            x = source.tensor
+            product = copied(x, strided=1.0)
+            half = Kernel(x.n_byte, indexed=x.volume / 2)
+            turned += [half, copied(x, strided=2.0), product, product, Kernel(3 * x.n_byte)]
+        return Kernels(turned, turned)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Heads, positions and samples."""

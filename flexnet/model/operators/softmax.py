@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from flexnet.model.graph import Operator, OpType, Tensor
+from flexnet.model.operators.kernel import Kernel, Kernels
 from flexnet.model.operators.kind import Axis, Layer, OperatorKind, Passes, image_axes, tensor_bytes
 
 __all__ = ["CrossEntropy", "Softmax"]
@@ -43,3 +44,8 @@ class CrossEntropy(_Softmax):
     number = OpType.SOFTMAX_CROSS_ENTROPY
     name = "CrossEntropy"
     label = "cross_entropy"
+
+    def kernels(self, op: Operator) -> Kernels:
+        """Rows are read twice, for their sum and for what is made of it; back the gradient is."""
+        x = op.inputs[0].tensor
+        return Kernels((Kernel(3 * x.n_byte, indexed=0.75 * x.volume),), (Kernel(4 * x.n_byte),))
