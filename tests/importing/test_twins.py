@@ -21,7 +21,7 @@ TWINS = {
     ("llama", "llama3-8b"): {**SMALL, "num_layers": 2},
     ("mixtral", "8x7b"): {"num_layers": 1, "vocabulary_size": 8192},
     ("bert", "bert-base"): {"num_layers": 4},
-    ("vit", "vit-l16"): {"num_layers": 8},  # what makes tokens of patches is one fusion there and five kernels here
+    ("vit", "vit-l16"): {"num_layers": 16},  # what makes tokens of patches is one fusion there and five kernels here
     ("t5", "t5-small"): {"num_layers": 3},
 }
 """Presets, and what of them is made smaller so that it is soon searched."""
