@@ -80,7 +80,7 @@ class PriceTable:
         return self.dollars[gbps][part]
 
 
-def read_prices(path: Path | None = None) -> PriceTable:
+def read_prices(path: str | Path | None = None) -> PriceTable:
     """Read a price file; the one that comes with flexnet if None.
 
     It is a JSON object: ``prices_by_gbps`` maps speeds to the USD of every component in `PARTS`, ``fiber_m`` is the
@@ -94,7 +94,7 @@ def read_prices(path: Path | None = None) -> PriceTable:
     >>> read_prices().price("nic", 100)
     659.0
     """
-    where = _STANDARD if path is None else path
+    where = _STANDARD if path is None else Path(path)
     name = f"price file {path}" if path is not None else "the price table"
     found = read_object(where, "price file")
     dollars = _by_speed(found.get("prices_by_gbps"), name, "prices_by_gbps")

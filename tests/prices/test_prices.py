@@ -122,6 +122,6 @@ def test_watts_are_told_where_they_are_known(tmp_path) -> None:
     path = tmp_path / "prices.json"
     path.write_text(json.dumps(small(watts_by_gbps={"100": dict.fromkeys(PARTS, 1.5)})))
     bill = Fabric("random", 4).bill(Interfaces(2, 100.0))
-    assert bill.watts(read_prices(path)) == pytest.approx(1.5 * 4 * 8)
+    assert bill.watts(read_prices(str(path))) == pytest.approx(1.5 * 4 * 8)
     assert bill.watts(PRICES) is None
-    assert np.isclose(bill.dollars(read_prices(path)), 8 * (10 + 10 + 10 + 10 * 2))
+    assert np.isclose(bill.dollars(read_prices(str(path))), 8 * (10 + 10 + 10 + 10 * 2))
