@@ -12,7 +12,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network, connect
 from flexnet.network.routes import circulant_coins, coin_change_routes, routes_for
 from flexnet.network.topology import Topology
-from flexnet.network.wiring.balance import balanced, crowding, with_demand
+from flexnet.network.wiring.balance import balanced, crowding, detoured, with_demand
 from flexnet.network.wiring.circulants import best_circulants
 from flexnet.network.wiring.propose import ROUTES, propose_network
 from flexnet.network.wiring.shares import sent_by_group
@@ -72,11 +72,18 @@ class Networks:
         return self.wired(rng, demand, regular=how < (1 + FAMILY + AT_RANDOM + CIRCULANT) / 2, halves=halves)
 
     def of_family(self, rng: np.random.Generator, demand: Demand) -> list[Network]:
-        """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`)."""
+        """The family's network for a demand, in our semantics with routes and rings that suit it (`fitted`).
+
+        Where links stay, with routes that are longer than need be, too, if these take load off the busiest.
+        """
         network = self.rebuild(rng, demand)
         if network.topology.n_switch or not self.problem.semantics.pack_cycles:
             return [network]
-        return fitted(rng, network, demand)
+        networks = fitted(rng, network, demand)
+        if self.degree is None:
+            detours = [detoured(each, demand, rng) for each in networks]
+            networks += [each for each in detours if each is not None]
+        return networks
 
     def wired(
         self, rng: np.random.Generator, demand: Demand, *, regular: bool = False, halves: bool = True

@@ -13,8 +13,9 @@ from flexnet.network.build import build_network, build_topology
 from flexnet.network.demand import Demand
 from flexnet.network.network import connect
 from flexnet.network.routes import shortest_routes
+from flexnet.network.topologies.random_graph import random_graph
 from flexnet.network.topology import Topology
-from flexnet.network.wiring.balance import balanced, crowding, link_seconds
+from flexnet.network.wiring.balance import DETOUR, balanced, crowding, detoured, link_seconds
 from flexnet.network.wiring.propose import propose_network
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.cluster import Cluster
@@ -125,3 +126,66 @@ def test_seconds_of_links_count_transfers_cycles_and_rings():
     small = [8 * a + b for a, b in zip(evens, (2, 4, 6, 0), strict=True)]
     bytes_ = 4e6 * hop[5] + 14e6 * hop[ring].sum() + 6e6 * hop[small].sum()
     assert np.isclose((link_seconds(along, demand) * along.bandwidth).sum(), bytes_)
+
+
+def sent_among(n, servers, seconds=1e-3):
+    """A demand of servers that all send to each other what keeps a link busy for so long."""
+    pairs = np.zeros((n, n))
+    pairs[np.ix_(servers, servers)] = seconds * 1e9
+    np.fill_diagonal(pairs, 0.0)
+    return Demand(n, pairs, {})
+
+
+def test_a_longer_way_round_is_taken_where_it_is_free():
+    """Of a ring of five two neighbours' shortest way is one link; what others send over it goes the other way round."""
+    ring = np.roll(np.eye(5, dtype=np.int64), 1, 1)
+    topology = Topology("ring", 5, 0, ring + ring.T, {})
+    pairs = np.zeros((5, 5))
+    pairs[0, 2] = pairs[1, 2] = 1e6
+    network, demand = connected(topology), Demand(5, pairs, {})
+    shortest = balanced(network, demand, rng())
+    assert link_seconds(shortest, demand).max() == pytest.approx(2e-3)
+    found = detoured(shortest, demand, rng())
+    assert found is not None
+    assert link_seconds(found, demand).max() == pytest.approx(1e-3)
+    lengths = np.diff(found.route_ptr).reshape(5, 5)
+    assert (lengths[0, 2], lengths[1, 2]) == (3, 1)
+
+
+def test_what_eight_servers_of_a_random_graph_exchange_takes_half_the_time():
+    halved = 0
+    for seed in range(10):
+        network = connected(random_graph(24, 8, rng(seed)), seed)
+        demand = sent_among(24, rng(seed).permutation(24)[:8])
+        shortest = balanced(network, demand, rng(seed))
+        found = detoured(shortest, demand, rng(seed)) or shortest
+        halved += link_seconds(found, demand).max() < 0.51 * link_seconds(shortest, demand).max()
+    assert halved >= 5
+
+
+@given(st.integers(4, 14), st.integers(2, 4), st.integers(0, 999), st.integers(2, 5))
+@settings(deadline=None, max_examples=60)
+def test_detours_lead_where_routes_led_and_relieve_the_busiest_link(n, degree, seed, some):
+    degree = degree if n * degree % 2 == 0 else 2
+    network = connected(random_graph(n, degree, rng(seed)), seed)
+    demand = sent_among(n, rng(seed).permutation(n)[:some])
+    shortest = balanced(network, demand, rng(seed))
+    found = detoured(shortest, demand, rng(seed))
+    if found is None:
+        return
+    assert routes_ends(found) == [(a, b) for a in range(n) for b in range(n)]
+    longer = np.diff(found.route_ptr) - np.diff(shortest.route_ptr)
+    assert longer.min() >= 0
+    assert longer.max() <= DETOUR
+    assert (longer[demand.model_parallel.ravel() == 0] == 0).all()
+    assert link_seconds(found, demand).max() < link_seconds(shortest, demand).max()
+    for pair in np.flatnonzero(longer):
+        links = found.route[found.route_ptr[pair] : found.route_ptr[pair + 1]]
+        assert len(set(found.link_to[links].tolist())) == len(links)
+        assert pair // n not in found.link_to[links]
+
+
+def test_no_detours_where_all_links_are_busy_or_nobody_sends():
+    network = connected(random_graph(12, 4, rng()))
+    assert detoured(network, sent_among(12, np.arange(12)), rng()) is None
+    assert detoured(network, sent_among(12, []), rng()) is None
