@@ -11,9 +11,9 @@ class Efficiency:
 
     The values are fitted to four published A100 profiles (AlexNet, ResNet-50, CANDLE and the smaller DLRM, by
     ``benchmarks/roofline_fit.py``), less the times these took while the clocks were still rising; ``product`` and
-    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100, and ``biased`` and
-    ``biased_back`` of T5's attention there, and ``following``, ``indexed`` and ``looked_up`` of its rotary positions,
-    copies and embeddings (``measurements/h100-bf16``).
+    ``ragged``, which none of those shows, are medians of GPT-2's products on an H100, ``biased`` of T5's attention
+    there, and ``following``, ``indexed`` and ``looked_up`` of Llama's rotary positions, of copies and of embeddings
+    (``measurements/h100-bf16``).
 
     Parameters
     ----------
@@ -40,10 +40,11 @@ class Efficiency:
         Times faster a kernel streams that moves less than 80 % of the L2 cache: it finds its data there.
     launch : float
         Seconds each kernel adds: start, ramp-up and tail.
+    following : float
+        Seconds each kernel of a pass adds that PyTorch starts and that is no product; the pass itself, and each
+        product, add ``launch``.
     row : float
         Seconds softmax adds for each row: one block of threads works on one row, however short.
-    following : float
-        The same for kernels that PyTorch starts behind others of a pass, but for products, which add `launch`.
     indexed : float
         Elements that a multiprocessor handles in a cycle where it works out for each where it lies
         (`flexnet.model.operators.kernel`).

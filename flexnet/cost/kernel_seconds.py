@@ -47,4 +47,4 @@ def _seconds(kernel: Kernel, rate: float, gpu: Gpu, efficiency: Efficiency, over
         return efficiency.launch + computed / min(1.0, _SMALLER * sqrt(busy)) + streamed
     streamed /= busy
     cycles = max(kernel.indexed / efficiency.indexed, kernel.rows / efficiency.looked_up)
-    return efficiency.following + max(streamed, cycles / (gpu.processors * busy * gpu.clock))
+    return kernel.n * efficiency.following + max(streamed, cycles / (gpu.processors * busy * gpu.clock))

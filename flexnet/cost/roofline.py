@@ -124,7 +124,7 @@ def part_seconds(
     if precision is not None:
         part = in_precision(part, precision)
         kernels = kind.kernels(part)
-        if kernels is not None:
+        if kernels is not None and (kind.arithmetic is not Arithmetic.CONVOLUTION or precision.name == "fp32"):
             rate, tensor = _rate(part, gpu, efficiency, precision), _on_tensor_cores(part, precision)
             forward, backward = (run_seconds(run, rate, gpu, efficiency, overlapped=tensor) for run in kernels)
             return forward, backward

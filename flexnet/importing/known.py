@@ -5,6 +5,7 @@ from them, is the same for every input.  Such a tensor is computed beside the tr
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import torch
@@ -25,9 +26,12 @@ _MAKES = (
 _ASKS = "item tolist __bool__ __int__ __float__ __index__ equal allclose is_nonzero"
 _SIZED_BY_VALUES = "nonzero argwhere masked_select unique unique_consecutive bincount repeat_interleave where"
 _BROADCASTS = "and or le lt ge gt eq ne add sub mul bitwise_and bitwise_or logical_and logical_or"
+_VIEWS = "__getitem__ expand expand_as unsqueeze squeeze narrow transpose permute"
+_WRITES = "__setitem__ __iand__ __ior__ __ixor__ __iadd__ __isub__ __imul__ __itruediv__"
+_OF_ATTENTION = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
 _CHANCE = ("rand", "normal", "uniform", "bernoulli", "multinomial", "dropout", "exponential", "empty")
-_MAKING, _ASKING, _SIZING, _BROADCASTING = (
-    frozenset(names.split()) for names in (_MAKES, _ASKS, _SIZED_BY_VALUES, _BROADCASTS)
+_MAKING, _ASKING, _SIZING, _BROADCASTING, _VIEWING, _WRITING = (
+    frozenset(names.split()) for names in (_MAKES, _ASKS, _SIZED_BY_VALUES, _BROADCASTS, _VIEWS, _WRITES)
 )
 _UNKNOWN = object()
 
@@ -47,14 +51,14 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
         if name in ("__getitem__", "__setitem__"):
             args = (args[0], self._index(args[1], _device(args[0])), *args[2:])
         if name == "scaled_dot_product_attention":
-            args, given = self._masked_by_order(args, given)
+            args, given = self._masked_by_order(tuple(args), given)
         value = self._computed(func, name, args, given)
         if value is not _UNKNOWN and name in _ASKING:
             return value
         if value is not _UNKNOWN and name in _SIZING:
             device = _device(args[0])
             return tree_map(lambda one: self._constant(one, device) if isinstance(one, torch.Tensor) else one, value)
-        if value is _UNKNOWN and args and (name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))):
+        if value is _UNKNOWN and args and _writes(name):
             self._forget(args[0])
         result = func(*args, **given)
         if isinstance(value, tuple | list) and isinstance(result, tuple | list):
@@ -64,17 +68,18 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
             self._remember(result, value)
         return result
 
-    def _masked_by_order(self, args: Sequence[Any], given: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def _masked_by_order(self, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Attention that is told to be causal instead of given a mask of that, as kernels that leave out pairs are."""
-        mask = args[3] if len(args) > 3 else given.get("attn_mask")
+        told = {**dict(zip(_OF_ATTENTION, args, strict=False)), **given}
+        mask = told.get("attn_mask")
         value = self._values.get(mask) if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool else None
-        if value is None or value.ndim < 2 or value.shape[-1] != value.shape[-2]:
+        sizes = told["query"].shape[-2], told["key"].shape[-2]
+        if value is None or tuple(value.shape[-2:]) != sizes or sizes[0] != sizes[1]:
             return args, given
         with torch._C.DisableTorchFunction(), _disable_current_modes():
-            if not bool((value == torch.ones(value.shape[-2:], dtype=torch.bool).tril()).all()):
+            if not bool((_once(value) == torch.ones(value.shape[-2:], dtype=torch.bool).tril()).all()):
                 return args, given
-        names = ("attn_mask", "dropout_p", "is_causal")
-        return args[:3], {**given, **dict(zip(names, args[3:], strict=False)), "attn_mask": None, "is_causal": True}
+        return (), {**told, "attn_mask": None, "is_causal": True}
 
     def _remember(self, one: Any, value: Any) -> None:
         if isinstance(one, torch.Tensor) and isinstance(value, torch.Tensor) and one.shape == value.shape:
@@ -101,9 +106,13 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
                 places, names = tree_map(known, (tuple(args), given))
                 if made and not name.startswith("new_") and not name.endswith("_like"):
                     names["device"] = "cpu"
-                in_place = name.endswith("_") and not name.startswith("__")
-                alike = name.strip("_") in _BROADCASTING and not in_place and not names
-                value = _by_sample(func, *places) if alike else func(*places, **names)
+                if not any(map(_is_large, tree_leaves((places, names)))):
+                    large = name.strip("_") in _BROADCASTING and not _writes(name) and _makes_large(places)
+                    value = _by_sample(func, *places) if large and not names else func(*places, **names)
+                elif name in _VIEWING or (name.strip("_") in _BROADCASTING and not _writes(name) and not names):
+                    value = func(*places, **names) if name in _VIEWING else _by_sample(func, *places)
+                else:
+                    return _UNKNOWN
         except Exception:  # what cannot be computed beside is not known
             return _UNKNOWN
         return _UNKNOWN if tree_any(lambda one: isinstance(one, torch.Tensor) and _is_big(one), value) else value
@@ -139,19 +148,40 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
             del self._values[one]
 
 
+def _writes(name: str) -> bool:
+    """Whether a function of this name writes into its first argument."""
+    return name in _WRITING or (name.endswith("_") and not name.endswith("__"))
+
+
+def _is_large(one: Any) -> bool:
+    """Whether it has more elements than are computed beside the trace, maybe one after the other the same."""
+    return bool(isinstance(one, torch.Tensor) and one.numel() > MOST_ELEMENTS)
+
+
+def _makes_large(places: Sequence[Any]) -> bool:
+    """Whether what is broadcast has more elements than are computed beside the trace."""
+    shapes = [one.shape for one in places if isinstance(one, torch.Tensor)]
+    return bool(prod(torch.broadcast_shapes(*shapes)) > MOST_ELEMENTS)
+
+
 def _by_sample(func: Callable[..., Any], *places: Any) -> Any:
     """What broadcasting gives, computed for the first sample alone where all are the same, and there once in memory."""
     tensors = [one for one in places if isinstance(one, torch.Tensor)]
     rank = max(one.ndim for one in tensors)
-    n = max(one.shape[0] for one in tensors if one.ndim == rank) if rank else 1
+    n = max(one.shape[0] for one in tensors if one.ndim == rank)
 
     def first(one: Any) -> Any:
         return one[:1] if isinstance(one, torch.Tensor) and one.ndim == rank else one
 
-    if n < 2 or not all(bool((one == first(one)).all()) for one in tensors):
-        return func(*places)
+    if not all(one.ndim < rank or one.stride(0) == 0 or bool((one == one[:1]).all()) for one in tensors):
+        return _UNKNOWN
     value = func(*map(first, places))
     return value.expand(n, *value.shape[1:])
+
+
+def _once(value: torch.Tensor) -> torch.Tensor:
+    """A tensor without repetitions of what is there once in memory."""
+    return value[tuple(slice(0, 1) if step == 0 else slice(None) for step in value.stride())]
 
 
 def _is_big(one: torch.Tensor) -> bool:

@@ -12,7 +12,7 @@ from flexnet.model.graph import OpType
 from flexnet.model.operators.kernel import Kernel
 from flexnet.model.precision import PRECISIONS
 
-H100, H200, BF16 = GPUS["h100"], GPUS["h200"], PRECISIONS["bf16"]
+H100, H200 = GPUS["h100"], GPUS["h200"]
 STREAMED = EFFICIENCY.memory * H100.memory_bandwidth
 
 
@@ -73,14 +73,26 @@ def test_causal_attention_leaves_out_what_is_hidden():
         assert every[1] - seen[1] == pytest.approx((1 - share) * 10 * 64 * pairs / rate)
 
 
+def test_causal_attention_over_fewer_keys_than_positions_takes_time():
+    """The first positions see some of the keys, the others all."""
+
+    def attend(b, causal):
+        query, key = b.input(4096, 512), b.input(1024, 512)
+        b.add(OpType.SCALED_DOT_PRODUCT, query, key, key, heads=8, causal=causal)
+
+    every, seen = (seconds(lambda b, c=c: attend(b, c)) for c in (False, True))
+    rate = EFFICIENCY.tensor * H100.bf16_flops
+    assert every[0] - seen[0] == pytest.approx(4 * 64 * (64 * 8 * 1024 * 1024 / 2) / rate)
+
+
 def test_a_bias_is_looked_up_and_its_gradient_added_up_by_buckets():
     def attend(b, **more):
         x = b.input(512, 768)
         b.add(OpType.SCALED_DOT_PRODUCT, x, x, x, heads=12, **more)
 
     few, many = ([seconds(lambda b, m=m: attend(b, **m), batch=n) for m in ({}, {"buckets": 32})] for n in (1, 256))
-    assert 300e-6 < few[1][1] - few[0][1] < 450e-6  # whatever the batch
-    assert 3 < many[1][1] / many[0][1] < 4.5  # 3.6 of 128 samples on an H100
+    assert 300e-6 < few[1][1] - few[0][1] < 450e-6  # it hangs on no sample
+    assert 3 < many[1][1] / many[0][1] < 4.5  # 3.6 on an H100, of 128 samples
 
 
 def test_gradients_of_a_norm_leave_a_gpu_idle_unless_there_are_many_rows():
@@ -113,3 +125,22 @@ def test_copies_of_what_is_strided_take_as_long_on_an_h200():
     (forward, back), (faster, joined) = seconds(halves, gpu=H100), seconds(halves, gpu=H200)
     assert faster == pytest.approx(forward)
     assert joined < 0.8 * back
+
+
+def test_convolutions_in_single_precision_by_their_windows():
+    """Squares of three at every place of an image reach a product's rate and more, others less; thin ones a third."""
+
+    def convolve(channels, kernel, size):
+        return lambda b: b.conv2d(b.input(channels, size, size), 256, kernel, padding=(kernel[0] // 2, kernel[1] // 2))
+
+    def share(channels, kernel, size=32):
+        (forward, _), pairs = seconds(convolve(channels, kernel, size), dtype="fp32"), 64 * size * size * 256
+        moved = 4 * 64 * size * size * (channels + 2 * 256) / STREAMED
+        work = 2 * pairs * channels * kernel[0] * kernel[1]
+        return work / (forward - moved) / (EFFICIENCY.compute * H100.sustained_flops)
+
+    assert 1.0 < share(256, (3, 3)) < 1.2
+    assert 0.7 < share(256, (1, 7)) < 0.85
+    assert 0.7 < share(256, (3, 3), size=7) < 0.85
+    assert 0.25 < share(3, (3, 3), size=128) < 0.4
+    assert seconds(convolve(256, (5, 5), 32))[0] > 2 * 64 * 32 * 32 * 256 * 256 * 25 / H100.bf16_flops

@@ -47,7 +47,7 @@ def causal(module, batch=8, steps=6):
 @pytest.mark.parametrize("how", ["name", "place"])
 @pytest.mark.parametrize("batch", [8, 4096])
 def test_a_mask_of_an_order_makes_attention_causal(how, batch):
-    steps = 6 if batch == 8 else 256  # 268 million elements, of which those of a sample are there
+    steps = 6 if batch == 8 else 256  # 268 million elements, of which those of one sample are computed
     assert causal(Attends(lambda key, query: key <= query, how), batch, steps) == [1]
 
 
@@ -64,5 +64,45 @@ def test_other_masks_do_not(order):
     assert causal(Attends(order)) == [0]
 
 
-def test_what_is_written_into_a_mask_is_not_known():
-    assert causal(Written(None)) == [0]
+class Shown(Attends):
+    """One boolean for all pairs."""
+
+    def forward(self, x):
+        q = self.inner(x)[..., :16].unflatten(-1, (4, 4)).transpose(1, 2)
+        mask = torch.ones(1, 1, dtype=torch.bool, device=x.device)
+        return nn.functional.scaled_dot_product_attention(q, q, q, mask).transpose(1, 2).flatten(2)
+
+
+class Padded(Attends):
+    """An order that is narrowed by data, in place."""
+
+    def forward(self, x):
+        q = self.inner(x)[..., :16].unflatten(-1, (4, 4)).transpose(1, 2)
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
+        mask &= x[0, :, 0] > 0
+        return nn.functional.scaled_dot_product_attention(q, q, q, mask).transpose(1, 2).flatten(2)
+
+
+class Counted(nn.Module):
+    """Branches on what is left of a mask of which the first sample's is set to zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        steps = x.shape[1]
+        mask = torch.ones(x.shape[0], 1, 1, device=x.device) * torch.ones(steps, steps, device=x.device)
+        mask[0] = 0
+        y = self.inner(x)
+        return y if mask.sum() == (x.shape[0] - 1) * steps * steps else self.inner(y)
+
+
+@pytest.mark.parametrize("module", [Written, Padded, Shown])
+def test_what_is_written_into_a_mask_or_hides_nothing_is_no_order(module):
+    assert causal(module(None)) == [0]
+
+
+def test_what_all_samples_have_is_still_every_samples_own():
+    graph = from_torch(Counted(), [torch.empty(8, 6, 16)])
+    assert len([op for op in graph.operators if op.kind == OpType.LINEAR]) == 1

@@ -189,3 +189,8 @@ def test_no_detours_where_all_links_are_busy_or_nobody_sends():
     network = connected(random_graph(12, 4, rng()))
     assert detoured(network, sent_among(12, np.arange(12)), rng()) is None
     assert detoured(network, sent_among(12, []), rng()) is None
+
+
+def test_no_detours_without_links():
+    topology = Topology("alone", 1, 0, np.zeros((1, 1), np.int64), {})
+    assert detoured(connected(topology), Demand(1, np.zeros((1, 1)), {}), rng()) is None

@@ -4,8 +4,8 @@ A kind says what its layers look like, what a part of them computes, moves and h
 contract is `flexnet.model.operators.kind.OperatorKind`.  In come tensors and operators (`flexnet.model.graph`), out go
 layers, counts and parts.  A new kind is a new file here and a line in `OPERATORS`; a program adds its own by
 ``OPERATORS[2000] = MyKind()`` and builds with it by `flexnet.model.builder.GraphBuilder.add`.  Nothing here knows of
-times, servers or PyTorch, and nothing is imported but `flexnet.model.graph`, `flexnet.model.cutting` and
-`flexnet.errors`.
+servers or imports PyTorch, of which `flexnet.model.operators.kernel` says what it starts; nothing is imported but
+`flexnet.model.graph`, `flexnet.model.cutting` and `flexnet.errors`.
 """
 
 from flexnet.errors import FlexNetError

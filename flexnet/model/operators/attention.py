@@ -72,9 +72,9 @@ class ScaledDotProduct(OperatorKind):
     """Scaled dot-product attention of heads that lie side by side, without projections, in one pass over the keys.
 
     Several heads of the query may share one of key and value (grouped queries, arXiv:2305.13245).  Scores stay in
-    the registers (arXiv:2205.14135), so none are kept.  A causal mask saves nothing here, as in PyTorch's count of
-    operations.  With ``buckets`` there is a weight [buckets, heads] of relative positions that is added to the scores
-    (T5, arXiv:1910.10683).
+    the registers (arXiv:2205.14135), so none are kept.  A causal mask saves nothing of `flops`, as in PyTorch's count
+    of operations, but of what a GPU does (`kernels`); the last position of a query sees the last key.  With ``buckets``
+    there is a weight [buckets, heads] of relative positions that is added to the scores (T5, arXiv:1910.10683).
     """
 
     number = OpType.SCALED_DOT_PRODUCT
@@ -143,20 +143,21 @@ class ScaledDotProduct(OperatorKind):
         """One; back sums over rows and zeros before it, and the query's gradient rounded behind it.
 
         Back scores are computed once more, and the query's gradient is added up in single precision.  Of causal
-        attention without a bias it leaves out what is hidden: about half of the pairs, but of a part of the query's
-        positions those among themselves alone, for the last part sees all keys before it.  A bias is looked up for all
-        pairs of positions; back its gradient is added up by buckets, as that of an embedding.
+        attention without a bias or mask it leaves out what is hidden: about half of the pairs, but of a part of the
+        query's positions those among themselves alone, for the last part sees all keys before it.  A bias is looked up
+        for all pairs of positions; back its gradient is added up by buckets, as that of an embedding.
         """
         moved, work, (query, y) = sum(tensor_bytes(op)), self.flops(op).forward, (op.inputs[0].tensor, op.outputs[0])
-        hidden = op.attrs["causal"] and not op.weights
-        seen = 1 - query.dims[1] / (2 * op.inputs[1].tensor.dims[1]) if hidden else 1.0
+        asking, asked = query.dims[1], op.inputs[1].tensor.dims[1]
+        hidden = op.attrs["causal"] and not op.weights and len(op.inputs) == 3
+        seen = 1 - min(asking, asked) / (2 * max(asking, asked)) if hidden else 1.0
         forward = [Kernel(moved, flops=seen * work)]
         attended, rounded = Kernel(3 * moved, flops=2.5 * seen * work), Kernel(3 * query.n_byte)
         back = [Kernel(2 * y.n_byte), Kernel(2 * query.n_byte), attended, rounded]
         for weight in op.weights:
-            pairs = query.dims[1] * op.inputs[1].tensor.dims[1]
+            pairs = asking * asked
             forward[:0] = [Kernel(indexed=weight.dims[1] * pairs)] * 2
-            back += [*SORT, Kernel(rows=_CROWDED * pairs)]
+            back += [SORT, Kernel(rows=_CROWDED * pairs)]
         return Kernels(forward, back)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:

@@ -87,7 +87,7 @@ class Binary(_ElementWise):
     def kernels(self, op: Operator) -> Kernels:
         """Back of a sum copies of a gradient, else products with the other input; of what stood for all its sum."""
         (x, y, _), made, sides = tensor_bytes(op), op.outputs[0].n_byte, [source.tensor.n_byte for source in op.inputs]
-        factors = 2 if self.number == OpType.ADD else 3
+        factors = 2 if self.number in (OpType.ADD, OpType.SUB) else 3
         back = [Kernel(factors * side if side == made else made + side) for side in sides]
         activation = fused(op)
         return Kernels((Kernel(x + y), *activation.forward), (*activation.backward, *back))

@@ -86,7 +86,7 @@ class TokenEmbedding(CopyingKind):
         """Back the indices are sorted, the table is set to zero, and what has the same index is added up."""
         y, table, rows = op.outputs[0], op.weights[0].n_byte, op.inputs[0].tensor.volume
         looked_up = Kernel(min(y.n_byte, table) + y.n_byte, rows=rows)
-        return Kernels((looked_up,), (*SORT, Kernel(table), Kernel(2 * y.n_byte, indexed=y.volume)))
+        return Kernels((looked_up,), (SORT, Kernel(table), Kernel(2 * y.n_byte, indexed=y.volume)))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Columns of the table, positions, samples, and rows of the table."""

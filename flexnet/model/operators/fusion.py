@@ -68,12 +68,12 @@ class Fusion(OperatorKind):
         return Passes(forward, forward)
 
     def kernels(self, op: Operator) -> Kernels | None:
-        """Of moves alone: as of Split."""
+        """Of moves alone one that works out where each element lies; back one that puts them together again."""
         if op.attrs["operations"]:
             return None
-        x, y, _ = tensor_bytes(op)
-        pieces = Kernel(x + y, indexed=sum(tensor.volume for tensor in op.outputs))
-        return Kernels((pieces,), (Kernel(x + y),))
+        x, y, w = tensor_bytes(op)
+        pieces = Kernel(x + w + y, indexed=sum(tensor.volume for tensor in op.outputs))
+        return Kernels((pieces,), (Kernel(x + w + y),))
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Dimensions with a letter; of parameters where a weight has it."""

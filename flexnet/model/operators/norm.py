@@ -1,7 +1,7 @@
 """Normalizations, with scale and shift."""
 
 from collections.abc import Mapping
-from math import gcd, inf
+from math import ceil, gcd, inf
 
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
@@ -66,7 +66,7 @@ class _RowNorm(_Norm):
         """
         x = op.inputs[0].tensor
         forward = Kernel(2 * x.n_byte, indexed=self.one_by_one * x.volume)
-        blocks = inf if x.volume // x.dims[0] > _MANY_ROWS else x.dims[0] / _COLUMNS
+        blocks = inf if x.volume // x.dims[0] > _MANY_ROWS else ceil(x.dims[0] / _COLUMNS)
         weights = (Kernel(2 * x.n_byte, indexed=0.45 * x.volume, blocks=blocks),) if op.weights else ()
         return Kernels((forward,), (Kernel(3 * x.n_byte), *weights))
 

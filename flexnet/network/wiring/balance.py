@@ -177,9 +177,11 @@ def detoured(network: Network, demand: Demand, rng: np.random.Generator) -> Netw
     sent = _sent(network, demand, REDUCED[int(rng.integers(len(REDUCED)))])
     n, load = network.topology.n_server, _load(network, sent)
     pairs, bandwidth = senders(network.route_ptr, sent.by_pair, sent.pairs, 1, n), network.bandwidth
+    if not len(pairs) or len(pairs) * len(load) > MOST_DETOURS:
+        return None
     seconds = load / bandwidth
     before = float(seconds.max())
-    if not len(pairs) or len(pairs) * len(load) > MOST_DETOURS or seconds.mean() > EVEN * before:
+    if seconds.mean() > EVEN * before:
         return None
     hops = all_hops(network.link_ptr, network.link_to)
     lengths = np.diff(network.route_ptr)[pairs]
