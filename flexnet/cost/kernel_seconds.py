@@ -1,6 +1,6 @@
 """Seconds of kernels that PyTorch starts one after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from math import sqrt
 
 from flexnet.cost.efficiency import Efficiency
@@ -14,12 +14,12 @@ __all__ = ["run_seconds"]
 _SMALLER = 1.1
 
 
-def run_seconds(kernels: Iterable[Kernel], rate: float, gpu: Gpu, efficiency: Efficiency, *, overlapped: bool) -> float:
+def run_seconds(kernels: Sequence[Kernel], rate: float, gpu: Gpu, efficiency: Efficiency, *, overlapped: bool) -> float:
     """Seconds of all kernels of a pass.
 
     Parameters
     ----------
-    kernels : iterable of Kernel
+    kernels : sequence of Kernel
     rate : float
         Operations per second of products of matrices.
     gpu : Gpu
@@ -31,7 +31,6 @@ def run_seconds(kernels: Iterable[Kernel], rate: float, gpu: Gpu, efficiency: Ef
     -----
     Nothing is found in the level-2 cache, which `flexnet.profiler` overwrites before every pass.
     """
-    kernels = tuple(kernels)
     if not kernels:
         return 0.0
     return efficiency.launch + sum(_seconds(kernel, rate, gpu, efficiency, overlapped) for kernel in kernels)

@@ -13,6 +13,7 @@ from flexnet.cost.shapes import Cuts, plan_shapes, tables_of
 from flexnet.cost.table import CostTable, Entry, held_seconds
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, OpType
 from flexnet.model.operators import kind_of
+from flexnet.model.operators.conv2d import THIN_CHANNELS
 from flexnet.model.operators.kind import Arithmetic
 from flexnet.model.precision import Precision, find_precision, in_precision
 from flexnet.units import s_to_ms
@@ -20,7 +21,6 @@ from flexnet.units import s_to_ms
 __all__ = ["part_seconds", "roofline_table"]
 
 
-_THIN = 8  # channels
 _ALIGNED = 16  # bytes: what the fastest kernels read at once
 _CACHE_SHARE = 0.8
 
@@ -153,7 +153,7 @@ def _convolution(op: Operator, work: float, moved: float, back: bool, gpu: Gpu, 
     """Seconds of one product of a convolution, by the faster of two ways."""
     read, written = op.inputs[0].tensor, op.outputs[0]
     streamed = moved / (efficiency.memory * gpu.memory_bandwidth)
-    thin = op.weights[0].dims[2] < _THIN
+    thin = op.weights[0].dims[2] < THIN_CHANNELS
     plain = work / (efficiency.compute * gpu.sustained_flops * (efficiency.narrow if thin else 1.0)) + streamed
     odd = any(size % 2 for size in (*read.dims[:2], *written.dims[:2]))
     copied = ELEMENT_BYTES["float"] * (read.volume + written.volume)
@@ -179,7 +179,7 @@ def _rate(part: Operator, gpu: Gpu, efficiency: Efficiency, precision: Precision
     rate = efficiency.tensor * gpu.rate("bf16" if precision.name == "fp8" else precision.name)
     if part.kind == OpType.SCALED_DOT_PRODUCT and part.weights:
         return efficiency.biased * rate
-    thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < _THIN
+    thin = arithmetic is Arithmetic.CONVOLUTION and part.weights[0].dims[2] < THIN_CHANNELS
     return efficiency.narrow * rate if thin else rate
 
 

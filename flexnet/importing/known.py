@@ -106,11 +106,10 @@ class KnownValues(TorchFunctionMode):  # type: ignore[misc]
                 places, names = tree_map(known, (tuple(args), given))
                 if made and not name.startswith("new_") and not name.endswith("_like"):
                     names["device"] = "cpu"
-                if not any(map(_is_large, tree_leaves((places, names)))):
-                    large = name.strip("_") in _BROADCASTING and not _writes(name) and _makes_large(places)
-                    value = _by_sample(func, *places) if large and not names else func(*places, **names)
-                elif name in _VIEWING or (name.strip("_") in _BROADCASTING and not _writes(name) and not names):
-                    value = func(*places, **names) if name in _VIEWING else _by_sample(func, *places)
+                if name.strip("_") in _BROADCASTING and not _writes(name) and not names and _makes_large(places):
+                    value = _by_sample(func, *places)
+                elif name in _VIEWING or not any(map(_is_large, tree_leaves((places, names)))):
+                    value = func(*places, **names)
                 else:
                     return _UNKNOWN
         except Exception:  # what cannot be computed beside is not known

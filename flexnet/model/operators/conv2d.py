@@ -9,14 +9,16 @@ from flexnet.model.operators.kernel import Kernel, Kernels, fused
 from flexnet.model.operators.kind import Arithmetic, Axis, Layer, Passes, elements, tensor_bytes
 from flexnet.model.operators.windows import LARGEST, WindowKind, windows
 
-__all__ = ["Conv2D"]
+__all__ = ["THIN_CHANNELS", "Conv2D"]
+
+THIN_CHANNELS = 8
+"""Of fewer, as of images, no kernel has tiles so thin."""
 
 # Of the rate of a product, forward and back, in single precision on an H100: windows are gathered, and back scattered;
 # of square images cuDNN transforms windows of 3 and 5 at every place, for fewer multiplications (arXiv:1509.09308).
 _GATHERED = (0.8, 0.5)
 _TRANSFORMED = {3: (1.1, 1.2), 5: (2.0, 2.0)}
 _THIN = (0.35, 0.3)
-_THIN_CHANNELS = 8
 _LEAST_IMAGE = 8  # pixels wide
 
 
@@ -107,7 +109,7 @@ class Conv2D(WindowKind):
 def _shares(op: Operator) -> tuple[float, float]:
     """Of the rate of a product that a convolution reaches, forward and back."""
     width, height, channels, _ = op.weights[0].dims
-    if channels < _THIN_CHANNELS:
+    if channels < THIN_CHANNELS:
         return _THIN
     image = op.outputs[0].dims[:2]
     everywhere = op.attrs["stride_w"] == op.attrs["stride_h"] == 1

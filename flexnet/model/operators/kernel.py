@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from flexnet.model.graph import Operator, Tensor
 
-__all__ = ["SORT", "Kernel", "Kernels", "copied", "fused"]
+__all__ = ["SORT", "Kernel", "Kernels", "copied", "copied_back", "fused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,12 @@ SORT = Kernel(n=105)
 def copied(tensor: Tensor, *, strided: float = 0.0) -> Kernel:
     """A copy of a tensor; ``strided`` is how often it works out where each of its elements lies."""
     return Kernel(2 * tensor.n_byte, indexed=strided * tensor.volume)
+
+
+def copied_back(tensor: Tensor, *, strided: float = 0.0) -> Kernels:
+    """A copy, and one of its gradient, as `copied`."""
+    copy = copied(tensor, strided=strided)
+    return Kernels((copy,), (copy,))
 
 
 def fused(op: Operator) -> Kernels:

@@ -6,7 +6,7 @@ from math import prod
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator, OpType, Tensor
 from flexnet.model.operators.checks import check_axis, check_shape, whole_number
-from flexnet.model.operators.kernel import Kernel, Kernels, copied
+from flexnet.model.operators.kernel import Kernel, Kernels, copied, copied_back
 from flexnet.model.operators.kind import Axis, CopyingKind, Layer, Passes, image_axes
 
 __all__ = ["Flat", "Permute", "Reshape", "Reverse", "Slice", "Transpose"]
@@ -28,8 +28,7 @@ class Flat(CopyingKind):
 
     def kernels(self, op: Operator) -> Kernels:
         """A copy, and one back."""
-        copy = copied(op.outputs[0])
-        return Kernels((copy,), (copy,))
+        return copied_back(op.outputs[0])
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """Samples, and channels of an image, whose elements follow one another."""
@@ -57,8 +56,7 @@ class Reshape(CopyingKind):
 
     def kernels(self, op: Operator) -> Kernels:
         """A copy, and one back."""
-        copy = copied(op.outputs[0])
-        return Kernels((copy,), (copy,))
+        return copied_back(op.outputs[0])
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """The outermost of the dimensions that some dimensions of the input become."""
@@ -101,8 +99,7 @@ class Transpose(CopyingKind):
 
     def kernels(self, op: Operator) -> Kernels:
         """Elements that follow one another are far apart in what is read."""
-        copy = copied(op.outputs[0], strided=_ACROSS)
-        return Kernels((copy,), (copy,))
+        return copied_back(op.outputs[0], strided=_ACROSS)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
@@ -150,8 +147,7 @@ class Permute(CopyingKind):
     def kernels(self, op: Operator) -> Kernels:
         """As of Transpose, unless the innermost dimension stays."""
         stays = op.attrs["order"] % 10 == op.rank - 1
-        copy = copied(op.outputs[0], strided=1.0 if stays else _ACROSS)
-        return Kernels((copy,), (copy,))
+        return copied_back(op.outputs[0], strided=1.0 if stays else _ACROSS)
 
     def axes(self, op: Operator) -> Mapping[int, Axis]:
         """All."""
