@@ -17,7 +17,7 @@ from numba import njit
 from numba.core import config, types
 from numba.core.caching import FunctionCache
 from numba.core.options import DefaultOptions
-from numba.extending import typeof_impl
+from numba.extending import models, register_model, typeof_impl
 
 from flexnet import interrupts
 
@@ -35,6 +35,8 @@ DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdige
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True} | (
     {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 )
+
+NARROW = {types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32}
 
 _COMPILED: bool = not vars(config)["DISABLE_JIT"]
 
@@ -107,6 +109,9 @@ class _Called:
 
     That takes a fifth of the time in which a kernel is compiled.  Where Python calls it all the same, as tests do, it
     is compiled anew.
+
+    Numbers of few bits, and those that the caller's source tells, are taken as int64: Numba compiles a function once
+    more for each of them, and for every combination, a seventh of all there is to compile.
     """
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
@@ -117,6 +122,20 @@ class _Called:
         return self.by_python(*arguments)
 
 
+class _CalledType(types.Dispatcher):
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        named = {name: _widest(type_) for name, type_ in kws.items()}
+        return super().get_call_type(context, tuple(_widest(type_) for type_ in args), named)
+
+
+register_model(_CalledType)(models.OpaqueModel)
+
+
+def _widest(type_: Any) -> Any:
+    plain = types.unliteral(type_)
+    return types.int64 if plain in NARROW else plain
+
+
 @typeof_impl.register(_Called)
-def _type_of_called(value: _Called, _: object) -> types.Dispatcher:
-    return types.Dispatcher(value.by_kernels)
+def _type_of_called(value: _Called, _: object) -> _CalledType:
+    return _CalledType(value.by_kernels)

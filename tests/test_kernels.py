@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from command_lines import environment
 from numba import types
@@ -100,6 +101,24 @@ def twice_and_more(x):
 
 def test_what_kernels_call_python_may_call_too():
     assert (twice(3), more(3), twice_and_more(3)) == (6, 4, 7)
+
+
+@kernels.called
+def after(x, step):
+    return x + step
+
+
+@kernels.kernel
+def four_after(xs, step):
+    return after(xs[0], 1) + after(xs[0], 2) + after(int(xs[0]), step) + after(-1, step)
+
+
+@pytest.mark.compiled
+def test_what_kernels_call_is_compiled_once_for_all_widths_of_integers():
+    widest = 2**32 - 1
+    assert four_after(np.array([widest], np.uint32), np.int32(-3)) == 3 * widest - 4
+    assert four_after(np.array([-7], np.int8), 5) == -9
+    assert [str(signature) for signature in after.by_kernels.signatures] == ["(int64, int64)"]
 
 
 def test_references_are_not_counted():

@@ -10,12 +10,17 @@ from flexnet.kernels import is_kept
 from flexnet.network.demand import Demand
 from flexnet.network.network import connect
 from flexnet.network.packing import pack_cycles
-from flexnet.network.routes import shortest_routes
+from flexnet.network.relays import relay_trees
+from flexnet.network.routes import coin_change_routes, shortest_routes
 from flexnet.network.tours import tours_along_routes
 from flexnet.network.wiring.balance import balanced
+from flexnet.network.wiring.circulants import best_circulants, circulant
+from flexnet.network.wiring.reroute import reroute_busiest
+from flexnet.network.wiring.rewire import rewired
 from flexnet.network.wiring.wire import wire
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_kinds import ALLREDUCE, FORWARD, NOMINAL_COMM
+from flexnet.plan.transfer_order import spread_transfers
 from flexnet.simulate.arrays import network_arrays
 from flexnet.simulate.edge_bytes import bytes_of_edges
 from flexnet.simulate.fair_work import Room, make_work
@@ -69,14 +74,18 @@ def compile_last() -> None:
     share_links(np.zeros(0), 0.0, work.classes, work.links, 0.0)
 
     rng = np.random.default_rng(0)
+    coin_change_routes(circulant(5, (1,)), (1, 4), rng)
     demand = Demand(6, np.where(np.eye(6, k=3), 1e6, 0.0), {}, {(0, 1, 2, 3): 1e9})
     topology = wire(demand, 2, rng)
     network = balanced(connect(topology, 1e9, 1e-6, shortest_routes(topology, rng)), demand, rng)
     apart = np.eye(8, dtype=np.int64)
     pack_cycles(1 - apart - apart[::-1], Random(0))  # three cycles, the last two of them at once
     tours_along_routes(np.arange(0, 6, 2), 6, network.route_ptr, network.route, network.bandwidth)
+    best_circulants(demand, 2, 1, rng)
+    relay_trees(network)
+    reroute_busiest(rewired(network, topology.links, (), demand, rng), demand, rng)
 
-    tasks = _graph().arrays()
+    tasks = spread_transfers(_graph()).arrays()
     FollowedPackets(PACKET).seconds(tasks, network_arrays(network))
     bytes_of_edges(tasks, network_arrays(network), PACKET)
     iteration_order(np.arange(3, dtype=np.uint64))

@@ -6,7 +6,8 @@ import pytest
 from random_models import problem_of, tower
 
 from flexnet import Cluster, Settings, find_plan
-from flexnet.network.kernels import balance, cycles, routes, shares, tours
+from flexnet.network.kernels import balance, circulants, cycles, held_routes, relays, routes, shares, tours
+from flexnet.plan.kernels.steps import are_matchings
 from flexnet.plan.semantics import CORRECTED
 from flexnet.search import compiling
 from flexnet.simulate.kernels.packets import simulate_packets
@@ -17,6 +18,8 @@ LAST = (
     simulate_packets,
     edge_bytes,
     hash_order,
+    routes.coin_routes,
+    routes.coin_table,
     routes.shortest,
     balance.balance,
     cycles.closed_path,
@@ -24,6 +27,12 @@ LAST = (
     shares.highest_averages,
     tours.find_tour,
     tours.find_tours,
+    circulants.busiest_jumps,
+    held_routes.kept,
+    held_routes.over_any,
+    held_routes.replaced,
+    relays.grow_trees,
+    are_matchings,
 )
 
 

@@ -37,13 +37,15 @@ def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untype
     for graph in range(coins.shape[0]):
         own = coins[graph]
         if fewest_coins(own, hops, order) < n:
-            found[:, graph] = np.inf
+            for demand in range(sent.shape[0]):
+                found[demand, graph] = np.inf
             continue
         for demand in range(sent.shape[0]):
-            bytes_[:] = sent[demand]
+            for jump in range(n):
+                bytes_[jump] = sent[demand, jump]
+                load[jump] = 0.0
             for s in range(sizes.shape[0]):
                 _add_rings(n, sizes[s], volumes[demand, s], hops, bytes_)
-            load[:] = 0.0
             for k in range(n - 1, 0, -1):
                 at = order[k]
                 n_way = 0
@@ -57,7 +59,10 @@ def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untype
                         bytes_[before] += bytes_[at] / n_way
             most = 0.0
             for coin in own:
-                most = max(most, load[coin] / (own == coin).sum())
+                alike = 0
+                for other in own:
+                    alike += other == coin
+                most = max(most, load[coin] / alike)
             found[demand, graph] = most
 
 

@@ -41,7 +41,9 @@ def join(links, free, demand):  # type: ignore[no-untyped-def]
     """
     n = links.shape[0]
     label = component_of(links)
-    n_part = label.max() + 1
+    n_part = 0
+    for server in range(n):
+        n_part = max(n_part, label[server] + 1)
     following, first, last = np.full(n, -1, np.int64), np.full(n_part, -1, np.int64), np.full(n_part, -1, np.int64)
     room, listed = np.zeros(n_part, np.int64), np.arange(n_part)
     for server in range(n):

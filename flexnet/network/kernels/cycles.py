@@ -187,9 +187,9 @@ def two_cycles(ptr, neighbor, ends, most_steps, reversed_every, seed, tries):  #
             path = _turned_path(ptr, neighbor, path, most_steps, seed)
         if path.shape[0] == 0:
             continue
-        found[0] = path
         n_found = 1
         for i in range(n):
+            found[0, i] = path[i]
             node, before, after = path[i], path[i - 1], path[(i + 1) % n]
             k = 0
             for other in ends[node]:
