@@ -105,6 +105,19 @@ def test_memory_is_told_and_what_does_not_fit(tmp_path: Path, capsys: pytest.Cap
     assert re.search(r"^memory     [0-9.]+ kB on the fullest server$", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_a_sharded_optimizer_needs_less_memory_and_no_other_time(tmp_path: Path) -> None:
+    found = {}
+    words = ("search", "alexnet", "--gpu", "a100", "--nsimnode", "2", "--big-gpu", "2", "--batch-size", "64")
+    for optimizer in ("adam", "adam-zero1"):
+        output = tmp_path / optimizer
+        more = ("--topology", "fattree", "--optimizer", optimizer, "--budget", "0", "-o", str(output))
+        assert main([*words, *more]) == 0
+        found[optimizer] = run_json(output)
+        assert found[optimizer]["inputs"]["optimizer"] == optimizer
+    assert found["adam-zero1"]["memory_gb"] < found["adam"]["memory_gb"]
+    assert found["adam-zero1"]["best_replay_ms"] == found["adam"]["best_replay_ms"]
+
+
 def test_the_source_of_times_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert search() == 0
     estimated = capsys.readouterr().out

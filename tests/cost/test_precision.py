@@ -19,7 +19,7 @@ from flexnet.model.precision import PRECISIONS, find_precision, in_precision
 from flexnet.model.zoo import MODELS
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.problem import make_problem
-from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
 
 
 def kernels(op: Operator, parts: int) -> Kernels:
@@ -116,6 +116,41 @@ def test_memory_of_weights_their_gradients_and_the_optimizer(dtype: str, optimiz
     problem = make_problem(graph, roofline_table(graph, "h100", n_server=1), Cluster(1), CORRECTED, optimizer=optimizer)
     output = PRECISIONS[dtype].activation_bytes * 8 * 256
     assert problem.arrays.memory.tolist() == [each * 512 * 256 + output]
+
+
+@pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL])
+def test_a_sharded_optimizer_keeps_a_share_of_its_state_on_every_gpu_that_holds_a_weight(semantics: Semantics) -> None:
+    """Adam's 12 bytes for each of 256 x 512 weights in bf16: over GPUs of a server, and over parts with the same."""
+    b = GraphBuilder("m", 64, dtype="bf16")
+    b.dense(b.dense(b.input(512), 256, bias=False), 256, bias=False)
+    graph = b.build()
+    cluster = Cluster(4, big_gpu=2)
+    table = complete_table(roofline_table(graph, "h100", n_server=4, big_gpu=2), graph)
+    memory = []
+    for optimizer in ("adam", "adam-zero1"):
+        problem = make_problem(graph, table, cluster, semantics, optimizer=optimizer)
+        memory.append(dict(zip((c.degrees for c in problem.candidates[0]), problem.arrays.memory, strict=False)))
+    saved = {degrees: memory[0][degrees] - memory[1][degrees] for degrees in memory[0]}
+    state = 12 * 256 * 512
+    assert saved[1, 1] == state - state // 2
+    assert saved[1, 4] == state - state // 8
+    if semantics.shard_parameters:
+        assert saved[2, 2] == state // 2 - state // 8
+        assert saved[4, 1] == state // 4 - state // 8
+        assert saved[1, 1, 2] == state // 2 - state // 4
+        assert saved[1, 2, 2] == state // 2 - state // 8
+
+
+def test_a_table_is_on_one_gpu_which_keeps_all_of_its_state() -> None:
+    b = GraphBuilder("m", 64)
+    b.dense(b.embedding(b.input(1, dtype="int32"), 1000, 64), 8)
+    graph = b.build()
+    table = roofline_table(graph, "h100", n_server=2, big_gpu=4)
+    adam, sharded = (
+        make_problem(graph, table, Cluster(2, big_gpu=4), CORRECTED, optimizer=optimizer).arrays.memory[0]
+        for optimizer in ("adam", "adam-zero1")
+    )
+    assert adam == sharded
 
 
 def test_what_is_read_beyond_a_share_is_kept_once_for_all_readers() -> None:

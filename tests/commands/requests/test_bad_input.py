@@ -184,7 +184,7 @@ FLAGS = {
     ),
     "cuts of the original": (search("--cuts", "all", "--semantics", "original"), "--cuts all needs --semantics corr"),
     "unknown cuts": (search("--cuts", "batch"), 'cuts is "batch"; it must be all or measured'),
-    "unknown optimizer": (search("--optimizer", "lamb"), 'optimizer is "lamb"; it must be adam or sgd'),
+    "unknown optimizer": (search("--optimizer", "lamb"), 'optimizer is "lamb"; it must be adam, adam-zero1 or sgd'),
     "no memory": (search("--gpu-memory", "0"), "a number from 1e-9 to 1e9, in GB"),
     "too little memory": (search("--gpu-memory", "1e-9"), "raise --gpu-memory"),
     "negative budget": (search("--budget", "-1"), "--search-budget"),
