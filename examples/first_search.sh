@@ -14,10 +14,10 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 if ! "$venv/bin/python" -P -c 'import flexnet' 2>/dev/null; then # -P: as installed, which pip does last, not from here
     echo "installing flexnet and what it needs"
-    # Python compiles what it imports, a fourth of what is installed, and keeps that unless it is told not to
-    compile=--no-compile
-    [ -z "${PYTHONDONTWRITEBYTECODE:-}" ] || compile=--compile
-    "$venv/bin/python" -m pip install --quiet "$compile" --disable-pip-version-check --editable '.[report]'
+    # Python compiles what it imports, a fourth of what is installed, and keeps that; this once even if it is told not to,
+    # or every run would compile it anew
+    unset PYTHONDONTWRITEBYTECODE
+    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[report]'
     echo "searching; this first time, kernels are compiled, which takes about 20 seconds"
 fi
 
