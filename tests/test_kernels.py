@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from command_lines import environment
-from numba import types
+from numba import njit, types
 from numba.core.dispatcher import Dispatcher
 from random_models import problem_of, tower
 
@@ -108,7 +108,7 @@ def after(x, step):
     return x + step
 
 
-@kernels.kernel
+@njit(**kernels.OPTIONS)  # which is not kept, so that it is compiled here
 def four_after(xs, step):
     return after(xs[0], 1) + after(xs[0], 2) + after(int(xs[0]), step) + after(-1, step)
 
