@@ -109,9 +109,6 @@ class _Called:
 
     That takes a fifth of the time in which a kernel is compiled.  Where Python calls it all the same, as tests do, it
     is compiled anew.
-
-    Numbers of few bits, and those that the caller's source tells, are taken as int64: Numba compiles a function once
-    more for each of them, and for every combination, a seventh of all there is to compile.
     """
 
     def __init__(self, function: Callable[..., Any], **options: bool) -> None:
@@ -123,6 +120,11 @@ class _Called:
 
 
 class _CalledType(types.Dispatcher):
+    """Takes integers of few bits, and those that the caller's source tells, as int64.
+
+    Numba compiles a function once more for each of them, and for every combination: a seventh of all there is.
+    """
+
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         named = {name: _widest(type_) for name, type_ in kws.items()}
         return super().get_call_type(context, tuple(_widest(type_) for type_ in args), named)

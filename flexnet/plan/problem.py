@@ -17,7 +17,7 @@ from flexnet.model.operators.kind import Window
 from flexnet.model.precision import PRECISIONS, Precision
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
-from flexnet.plan.optimizers import OPTIMIZERS, SHARDED, state_bytes
+from flexnet.plan.optimizers import OPTIMIZERS, state_of_part
 from flexnet.plan.semantics import Semantics
 from flexnet.plan.tied import users_of
 from flexnet.plan.turns import MOST_SERVERS, least_bytes, needs
@@ -147,8 +147,6 @@ def make_problem(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
         )
     precision = PRECISIONS["fp32" if table.dtype is None else table.dtype]
-    kept = state_bytes(optimizer, precision)
-    gpus = cluster.gpus if optimizer in SHARDED else 0
     read = graph.read_operators()
     candidates = tuple(_candidates(op, op.index in read, table, cluster, semantics) for op in graph.operators)
     if semantics.limit_memory and table.dtype is not None and not table.estimated:
@@ -183,7 +181,7 @@ def make_problem(
         backward=np.array([entry.backward for entry in flat]),
         memory=_ints(
             [
-                entry.memory + kept * _weights_of_part(op, entry.degrees, semantics, gpus)
+                entry.memory + state_of_part(op, entry.degrees, optimizer, precision, cluster.gpus, semantics)
                 for op, entries in zip(graph.operators, candidates, strict=True)
                 for entry in entries
             ]
@@ -279,22 +277,6 @@ def _seen(op: Operator, i: int, tensor: Tensor, semantics: Semantics) -> tuple[t
         splits.append(axis)
         reaches.append(window)
     return tuple(splits), tuple(reaches)
-
-
-def _weights_of_part(op: Operator, degrees: tuple[int, ...], semantics: Semantics, gpus: int) -> int:
-    """Weights of a part that each GPU keeps the state of: of those that operators share, the first has it.
-
-    All, or with GPUs of a server their share of those that this many hold, in every part that has the same weights.
-    """
-    held = 0
-    for i, weight in enumerate(op.weights):
-        if i in op.tied:
-            continue
-        cut = set(kind_of(op).weight_split(op, i)) if semantics.shard_parameters else ()
-        pieces = prod(degrees[k] for k in cut if 0 <= k < len(degrees))
-        copies = prod(degrees) // pieces * (1 if kind_of(op).whole else gpus)
-        held += -(-weight.volume // pieces // copies) if gpus else weight.volume // pieces
-    return held
 
 
 def _element_bytes(tensor: Tensor, precision: Precision) -> int:

@@ -37,15 +37,14 @@ def busiest_jumps(coins, sent, sizes, volumes, found):  # type: ignore[no-untype
     for graph in range(coins.shape[0]):
         own = coins[graph]
         if fewest_coins(own, hops, order) < n:
-            for demand in range(sent.shape[0]):
-                found[demand, graph] = np.inf
+            found[:, graph] = np.inf
             continue
         for demand in range(sent.shape[0]):
             for jump in range(n):
                 bytes_[jump] = sent[demand, jump]
-                load[jump] = 0.0
             for s in range(sizes.shape[0]):
                 _add_rings(n, sizes[s], volumes[demand, s], hops, bytes_)
+            load[:] = 0.0
             for k in range(n - 1, 0, -1):
                 at = order[k]
                 n_way = 0
