@@ -84,6 +84,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
         If an input is wrong, which is known before the search starts, or some output could not be written.
     """
     from flexnet.commands.runs.inputs import (
+        problem_of,
         read_checkpoint,
         read_costs,
         read_history,
@@ -91,7 +92,6 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
         read_start,
         with_memory,
     )
-    from flexnet.plan.problem import make_problem
     from flexnet.search.history import History
     from flexnet.search.jobs import run
     from flexnet.search.opening import opening_lines
@@ -101,7 +101,7 @@ def _run(request: SearchRequest, files: "RunFiles", earlier: "Earlier | None", *
     table = read_costs(request)
     request = with_memory(request, table)
     files.record.request, files.record.source, files.record.estimated = request, table.source, table.estimated
-    problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
+    problem = problem_of(request, table)
     start, known = read_start(request, problem), read_known(request, problem)
     doing = "compiling, which is done once and takes half a minute" if first else "laying out the search"
     with nullcontext() if request.as_json else waiting(doing):

@@ -11,11 +11,18 @@ from flexnet.model.operators import kind_of
 __all__ = ["check_config", "check_covers"]
 
 
-def check_covers(table: CostTable, graph: ModelGraph) -> None:
+def check_covers(table: CostTable, graph: ModelGraph, n_server: int | None = None) -> None:
     """Check that a table holds what a search over ``graph`` starts from and that its configs fit the operators.
 
     Every operator needs its full data-parallel config, except an Embedding, which needs one config that fits
     the servers (simulator.cu:372 and 501).
+
+    Parameters
+    ----------
+    table : CostTable
+    graph : ModelGraph
+    n_server : int, optional
+        Over which a search starts data-parallel: all, unless a micro-batch is too small for that.
 
     Raises
     ------
@@ -38,7 +45,7 @@ def check_covers(table: CostTable, graph: ModelGraph) -> None:
             found = table.candidates(op, by_shape=by_shape)
             for entry in found:
                 check_config(table, op, entry)
-            _check_start(table, op, found)
+            _check_start(table, op, found, table.n_server if n_server is None else n_server)
 
 
 def check_config(table: CostTable, op: Operator, entry: Entry) -> None:
@@ -68,7 +75,7 @@ def check_config(table: CostTable, op: Operator, entry: Entry) -> None:
             )
 
 
-def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...]) -> None:
+def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...], n_server: int) -> None:
     found = [entry.degrees for entry in entries]
     if kind_of(op).whole:
         if all(prod(degrees) > table.n_server for degrees in found):
@@ -77,9 +84,9 @@ def _check_start(table: CostTable, op: Operator, entries: tuple[Entry, ...]) -> 
                 f"fits on {table.n_server} servers"
             )
         return
-    full = batch_degrees(op.rank, table.n_server)
+    full = batch_degrees(op.rank, n_server)
     if full not in found:
         raise FlexNetError(
             f"{table.source} lacks config {config_text(full)} of {op.key}: operator {op.name} starts "
-            f"data-parallel on all {table.n_server} servers"
+            f"data-parallel on {'all ' if n_server == table.n_server else ''}{n_server} servers"
         )

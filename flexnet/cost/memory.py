@@ -15,7 +15,7 @@ from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 from flexnet.model.precision import Precision
 
-__all__ = ["as_held", "held_bytes", "readers_of"]
+__all__ = ["as_held", "held_bytes", "kept_bytes", "readers_of"]
 
 Entries = tuple[Entry, ...]
 
@@ -49,8 +49,27 @@ def held_bytes(
             if source.tensor.dtype == "float":
                 kept += max(source.tensor.volume - whole.tensor.volume // pieces, 0) // n_reader
     weights = sum(weight.volume for weight in part.weights)  # of a tied one, every operator has a copy
-    per_weight = precision.weight_bytes + precision.gradient_bytes
-    return precision.activation_bytes * kept + per_weight * weights
+    return precision.activation_bytes * kept + _per_weight(precision) * weights
+
+
+def _per_weight(precision: Precision) -> int:
+    return precision.weight_bytes + precision.gradient_bytes
+
+
+def kept_bytes(op: Operator, entry: Entry, big_gpu: int, precision: Precision) -> int:
+    """Bytes of a part's memory that every micro-batch under way needs anew: all but weights and their gradients.
+
+    Parameters
+    ----------
+    op : Operator
+        Not cut.
+    entry : Entry
+        Config, and its memory.
+    big_gpu, precision : int, Precision
+        As of `held_bytes`.
+    """
+    part = part_of(op, entry.degrees, big_gpu)
+    return max(entry.memory - _per_weight(precision) * sum(weight.volume for weight in part.weights), 0)
 
 
 def readers_of(graph: ModelGraph) -> tuple[tuple[int, ...], ...]:

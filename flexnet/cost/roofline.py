@@ -37,6 +37,7 @@ def roofline_table(
     every: bool = False,
     dtype: str | None = None,
     efficiency: Efficiency = EFFICIENCY,
+    data_parallel: int = 0,
 ) -> CostTable:
     """Estimate what a profiler would measure for ``graph``.
 
@@ -53,6 +54,8 @@ def roofline_table(
         Arithmetic, a name in `flexnet.model.precision.PRECISIONS`; None for that of the graph, and if it has none for
         the original's: 4 bytes an element, and TF32 where its libraries choose that.
     efficiency : Efficiency
+    data_parallel : int
+        Servers that a search starts data-parallel over, if a micro-batch is too small for all of them; 0: all.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def roofline_table(
     found, arithmetic = find_gpu(gpu), graph.dtype if dtype is None else dtype
     precision = None if arithmetic is None else find_precision(arithmetic)
     readers = readers_of(graph)
-    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every, data_parallel)
     shapes = plan_shapes(graph, cuts)
     by_key, by_shape = tables_of(
         shapes,

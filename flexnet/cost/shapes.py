@@ -18,7 +18,10 @@ __all__ = ["Cuts", "Shape", "plan_shapes", "tables_of"]
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """How a profiler cuts; see `flexnet.cost.configs.measured_degrees`."""
+    """How a profiler cuts; see `flexnet.cost.configs.measured_degrees`.
+
+    ``data_parallel`` are the servers that a search starts data-parallel over, 0 for all.
+    """
 
     n_server: int
     big_gpu: int = 0
@@ -26,6 +29,12 @@ class Cuts:
     attribute_parallel: bool = False
     max_local: int | None = None
     every: bool = False
+    data_parallel: int = 0
+
+    @property
+    def start_servers(self) -> int:
+        """Servers that a search starts data-parallel over."""
+        return self.data_parallel or self.n_server
 
     def degrees(self, op: Operator) -> list[tuple[int, ...]]:
         """Configs of ``op`` that are measured, ascending in parts: with ``every`` those of `every_degrees` too."""
@@ -91,7 +100,7 @@ def plan_shapes(graph: ModelGraph, cuts: Cuts) -> tuple[Shape, ...]:
             plain = cuts.plain_degrees(op)
             key_degrees = tuple(d for d in plain if all(_divides(other, d) for other in same_key))
             _check_start(
-                [*(o for o in same_key if not _divides(o, batch_degrees(o.rank, cuts.n_server))), *same_key],
+                [*(o for o in same_key if not _divides(o, batch_degrees(o.rank, cuts.start_servers))), *same_key],
                 key_degrees,
                 cuts,
             )
@@ -122,8 +131,8 @@ def _check_start(ops: Iterable[Operator], degrees: Iterable[tuple[int, ...]], cu
     found = set(degrees)
     gpus = max(cuts.big_gpu, 1)
     for op in ops:
-        if kind_of(op).whole or batch_degrees(op.rank, cuts.n_server) in found:
+        if kind_of(op).whole or batch_degrees(op.rank, cuts.start_servers) in found:
             continue
-        why = why_not_measured(op, n_server=cuts.n_server, big_gpu=cuts.big_gpu, max_local=cuts.max_local)
-        over = f"{counted(cuts.n_server, 'server')} of {counted(gpus, 'GPU')}"
+        why = why_not_measured(op, n_server=cuts.start_servers, big_gpu=cuts.big_gpu, max_local=cuts.max_local)
+        over = f"{counted(cuts.start_servers, 'server')} of {counted(gpus, 'GPU')}"
         raise FlexNetError(f"operator {op.name} ({op.key}) cannot be cut over {over}: {why}")

@@ -120,7 +120,7 @@ def lower_bound(
         relays=problem.may_relay and family.forwards(n_server),
     )
     budget = _Budget(rounds, min(work, MOST_WORK), began + seconds)
-    windows_of = partial(make_windows, needs, n_server, widest, average)
+    windows_of = partial(make_windows, needs, n_server, widest, average, micro_batches=problem.micro_batches)
     with threadpool_limits(1, user_api="blas"):  # many small products: beside another search 4 s, not 15
         proof = _proof(Lookout(needs, n_server, widest), windows_of, budget, work)
     shares: dict[str, float] = {}

@@ -98,7 +98,7 @@ class Lookout:
         edges = {}
         for (u, v), edge in zip(windows.ends, windows.edges, strict=True):
             pair = at[u], at[v]
-            alone, both = (edge.receive_all[pair], edge.send_all[pair]), edge.receive[pair] + edge.send[pair]
+            alone, both = (edge.receive_all[pair], edge.send_all[pair]), edge.receive_here[pair] + edge.send_here[pair]
             edges[u, v] = np.array([[0.0, alone[0]], [alone[1], both]])
         return CostTables(tuple(vertices), edges)
 

@@ -14,7 +14,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: Sequence[int] = ()) -> Windows:
+def make_windows(
+    needs: Needs, n_server: int, widest: float, mean: float, of: Sequence[int] = (), *, micro_batches: int = 1
+) -> Windows:
     """Lay out the terms of a model.
 
     Parameters
@@ -26,8 +28,11 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: Se
         communication out.
     of : sequence of int
         Look at some server that has a part of each of these operators.
+    micro_batches : int
+        That an iteration runs; ``needs`` are of one.
     """
     n, time, share = len(needs.forward), 1.0 / widest, 1.0 / (mean * n_server)
+    all_time = micro_batches * time
     options = tuple(_options(parts, n_server, [op == at for at in of]) for op, parts in enumerate(needs.parts))
     vertices = []
     for op in range(n):
@@ -39,23 +44,31 @@ def make_windows(needs: Needs, n_server: int, widest: float, mean: float, of: Se
         columns = [
             needs.forward[op][at],
             needs.backward[op][at],
-            needs.forward_work[op][at] / n_server,
-            needs.backward_work[op][at] / n_server,
+            micro_batches * needs.forward_work[op][at] / n_server,
+            micro_batches * needs.backward_work[op][at] / n_server,
             alone[at],
             needs.reduced_total[op][at] * share,
             needs.once_total[op][at] * share,
         ]
         for here in marked:
             columns += [
-                needs.forward[op][at] * here,
-                needs.backward[op][at] * here,
+                micro_batches * needs.forward[op][at] * here,
+                micro_batches * needs.backward[op][at] * here,
                 needs.reduced[op].sum(axis=0)[at] * (time * here),
                 needs.once[op][at] * (time * here),
             ]
         vertices.append(tuple(columns))
     ends = tuple(needs.edges)
     edges = tuple(
-        EdgeSeconds(e.receive * time, e.send * time, e.total * share, e.receive_all * time, e.send_all * time)
+        EdgeSeconds(
+            e.receive * time,
+            e.send * time,
+            micro_batches * e.total * share,
+            e.receive * all_time,
+            e.send * all_time,
+            e.receive_all * all_time,
+            e.send_all * all_time,
+        )
         for e in needs.edges.values()
     )
     covered = tuple(e.covered for e in needs.edges.values())

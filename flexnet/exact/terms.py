@@ -1,6 +1,7 @@
 """Cost terms of measured operators on a cluster: what every config computes, reduces and transfers.
 
-An additive model of an iteration: every operator after the other, compute, then all-reduce, then transfers.  Placement
+An additive model of an iteration: every operator after the other, compute, then all-reduce, then transfers; of several
+micro-batches, one after the other.  Placement
 is fixed: the parts of an operator lie side by side from server 0, or evenly spread, partial sums of the same elements
 next to each other; operators that cannot be cut are dealt out round the servers.
 """
@@ -34,7 +35,7 @@ class Terms:
     degrees : tuple of tuple of degrees
         The choices of every operator.
     compute : tuple of float64 (n_choice,)
-        Seconds of one part, forward and backward.
+        Seconds of one part, forward and backward, of all micro-batches.
     reduced : tuple of float64 (n_choice,)
         Bytes each server of a group sends to all-reduce the weights, added over weights.
     memory : tuple of float64 (n_choice,)
@@ -87,7 +88,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     rows = [_choices(problem, op) for op in range(len(problem.graph.operators))]
     degrees = tuple(tuple(problem.candidates[op][row].degrees for row in chosen) for op, chosen in enumerate(rows))
     flat = [arrays.candidate_ptr[op] + np.array(chosen) for op, chosen in enumerate(rows)]
-    compute = tuple(arrays.forward[at] + arrays.backward[at] for at in flat)
+    compute = tuple(problem.micro_batches * (arrays.forward[at] + arrays.backward[at]) for at in flat)
     reduced = []
     for op, at in enumerate(flat):
         sent = np.zeros(len(at))
@@ -119,7 +120,8 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         if key not in known:
             check()
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v], int(arrays.rank[v])
-            known[key] = 2.0 * size * _pair_elements(edge, *ends, n_server, strided=strided)  # there and back
+            elements = _pair_elements(edge, *ends, n_server, strided=strided)
+            known[key] = 2.0 * problem.micro_batches * size * elements  # there and back
         moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
     return Terms(
         degrees,

@@ -24,6 +24,8 @@ Besides the mean server some may be looked at: for each of a few operators, some
 operators have a part there is a choice like that of a config, so all this holds of its compute, and of the bytes it
 sends or receives: of a tensor whose other end has no part there, all that its own part needs.
 
+Of several micro-batches heads and tails are those of one, for each has its own; compute and bytes between are of all.
+
 Each is a sum over operators and edges of what choices need (`flexnet.exact.needs`), with coefficients that do not
 depend on the choices, so it holds in the mean over several selections as for one.  `Windows.worst` finds those that
 are longest for given sums.
@@ -94,14 +96,18 @@ class EdgeSeconds:
     Parameters
     ----------
     receive, send, total
-        Seconds that any part needs to receive, and to send, and of all bytes over all bandwidth.
+        Seconds that any part needs to receive, and to send, in a micro-batch, and of all bytes over all bandwidth.
+    receive_here, send_here
+        Seconds that a part needs in all micro-batches.
     receive_all, send_all
-        Seconds that a part needs which has no part of the other operator on its server.
+        The same of one that has no part of the other operator on its server.
     """
 
     receive: Floats
     send: Floats
     total: Floats
+    receive_here: Floats
+    send_here: Floats
     receive_all: Floats
     send_all: Floats
 
@@ -185,7 +191,9 @@ class Windows:
             row[:OF_EDGE] = edge.receive[at], edge.send[at], edge.total[at]
             for h in range(self.n_here):
                 sends, receives = picked[u][1 + h], picked[v][1 + h]
-                into, out = (edge.receive, edge.send) if sends and receives else (edge.receive_all, edge.send_all)
+                into, out = (edge.receive_all, edge.send_all)
+                if sends and receives:
+                    into, out = edge.receive_here, edge.send_here
                 row[OF_EDGE + HERE_OF_EDGE * h :][:HERE_OF_EDGE] = receives * into[at], sends * out[at]
         return np.concatenate([np.ravel(of_ops), np.ravel(of_edges)])
 
@@ -202,7 +210,7 @@ class Windows:
                 into, out = w[OF_EDGE + HERE_OF_EDGE * h :][:HERE_OF_EDGE]
                 if into or out:
                     apart = np.zeros_like(edge.total), into * edge.receive_all, out * edge.send_all
-                    by_mark = np.array([*apart, into * edge.receive + out * edge.send])
+                    by_mark = np.array([*apart, into * edge.receive_here + out * edge.send_here])
                     table += by_mark[(2 * first[:, 1 + h, None] + second[None, 1 + h], *at)]
             edges[u, v] = table
         return CostTables(vertices, edges)

@@ -21,11 +21,12 @@ class ProblemArrays(NamedTuple):
     """Struct of arrays; shapes in brackets.
 
     Scalars: ``n_server``, ``interfaces`` (of a server), ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s),
-    ``exact_intra_server``.
+    ``exact_intra_server``, ``micro_batches`` (that an iteration runs one after the other).
     Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
     Candidates: ``degrees`` (n_candidate, MAX_RANK; behind those of output 0 that of a reduction, or 1), ``parts``,
     ``batch_only`` (cut along the batch alone),
-    ``forward``, ``backward`` (seconds), ``memory`` (bytes).
+    ``forward``, ``backward`` (seconds), ``memory`` (bytes, with one micro-batch under way), ``kept`` (bytes, of every
+    other one).
     Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_cut`` (n_weight, MAX_RANK): whether a
     config dimension shards it; where none does, every part holds all of it; ``weight_is_tied``: it is that of an
     operator before, which counts it.  Users of a weight that operators share, its own first, none of any other:
@@ -47,6 +48,7 @@ class ProblemArrays(NamedTuple):
     big_gpu: int
     inter_gpu_bandwidth: float
     exact_intra_server: bool
+    micro_batches: int
     rank: Ints
     is_whole: npt.NDArray[np.bool_]
     candidate_ptr: Ints
@@ -56,6 +58,7 @@ class ProblemArrays(NamedTuple):
     forward: Floats
     backward: Floats
     memory: Ints
+    kept: Ints
     weight_ptr: Ints
     weight_bytes: Ints
     weight_cut: npt.NDArray[np.bool_]
@@ -143,6 +146,8 @@ class Workspace(NamedTuple):
     added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
     (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``above``, ``below``
     (n_server,).  ``pieces`` (MAX_RANK,): of a shared weight, by dimension.
+    Scratch of micro-batches: ``stage`` and ``begins`` (n_op,), ``last`` (n_server,); ``n_part`` (1,): compute tasks of
+    one.
     """
 
     kind: npt.NDArray[np.int8]
@@ -173,6 +178,10 @@ class Workspace(NamedTuple):
     above: npt.NDArray[np.int32]
     below: npt.NDArray[np.int32]
     pieces: npt.NDArray[np.int64]
+    stage: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.bool_]
+    last: npt.NDArray[np.int64]
+    n_part: npt.NDArray[np.int64]
     n_tree: npt.NDArray[np.int64]
     n_task: npt.NDArray[np.int64]
     n_record: npt.NDArray[np.int64]

@@ -45,7 +45,8 @@ def excerpt(problem: Problem, n_server: int) -> Problem:
     operators = tuple(_renumbered(graph.operators[op], kept, at) for op in at)
     short = ModelGraph(graph.name, graph.batch_size, operators, graph.dtype)
     cluster = replace(problem.cluster, n_server=n_server)
-    return make_problem(short, replace(problem.table, n_server=n_server), cluster, problem.semantics)
+    table = replace(problem.table, n_server=n_server)
+    return make_problem(short, table, cluster, problem.semantics, micro_batches=problem.micro_batches)
 
 
 def _numbers(kept: tuple[int, ...]) -> dict[int, int]:

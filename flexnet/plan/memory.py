@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.model.graph import Operator
+from flexnet.plan.kernels.micro_batches import count_under_way
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy
 
@@ -40,5 +41,11 @@ def _by_server(problem: Problem, strategy: Strategy, per_part: npt.NDArray[np.in
 
 def _per_part(problem: Problem, strategy: Strategy) -> npt.NDArray[np.int64]:
     """Bytes of a server for one part of each operator, int64 (n_op,)."""
-    candidates = problem.arrays.candidate_ptr[:-1] + strategy.choice
-    return np.asarray(problem.arrays.memory[candidates] * problem.gpus_of_part, np.int64)
+    arrays = problem.arrays
+    candidates = arrays.candidate_ptr[:-1] + strategy.choice
+    memory = arrays.memory[candidates]
+    if problem.micro_batches > 1:
+        under_way = np.empty(len(candidates), np.int64)
+        count_under_way(arrays, strategy, under_way, np.empty(arrays.n_server, np.int64))
+        memory = memory + (under_way - 1) * arrays.kept[candidates]
+    return np.asarray(memory * problem.gpus_of_part, np.int64)

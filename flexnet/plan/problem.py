@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.cost.memory import as_held
+from flexnet.cost.memory import as_held, kept_bytes
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
 from flexnet.errors import FlexNetError, one_of
@@ -46,6 +46,11 @@ class Problem:
     semantics: Semantics
     candidates: tuple[tuple[Entry, ...], ...]
     arrays: ProblemArrays
+
+    @property
+    def micro_batches(self) -> int:
+        """Micro-batches that an iteration runs one after the other; the graph is of one."""
+        return self.arrays.micro_batches
 
     @property
     def gpus_of_part(self) -> Ints:
@@ -119,7 +124,13 @@ class Problem:
 
 
 def make_problem(
-    graph: ModelGraph, table: CostTable, cluster: Cluster, semantics: Semantics, *, optimizer: str = "sgd"
+    graph: ModelGraph,
+    table: CostTable,
+    cluster: Cluster,
+    semantics: Semantics,
+    *,
+    optimizer: str = "sgd",
+    micro_batches: int = 1,
 ) -> Problem:
     """Lay out ``graph`` and ``table`` for the kernels.
 
@@ -134,12 +145,18 @@ def make_problem(
         A name in `flexnet.plan.optimizers.OPTIMIZERS`: what it keeps of each weight that a part holds is added to the
         memory of the part. Of times measured in an arithmetic that the table names, memory is that of
         `flexnet.cost.memory.as_held`, if it is a limit.
+    micro_batches : int
+        An iteration runs ``graph`` so many times, once for each part of its batch, and reduces gradients then
+        (`flexnet.plan.kernels.micro_batches`); graph and table are those of one micro-batch.
 
     Raises
     ------
     FlexNetError
-        If an operator is missing from the table or has no config that fits the cluster, or the optimizer is unknown.
+        If an operator is missing from the table or has no config that fits the cluster, the optimizer is unknown, or
+        there is no micro-batch.
     """
+    if micro_batches < 1:
+        raise FlexNetError(f"micro_batches is {micro_batches}; there must be one at least")
     if optimizer not in OPTIMIZERS:
         raise FlexNetError(f"optimizer is {optimizer!r}; it must be {one_of(sorted(OPTIMIZERS))}")
     if table.n_server != cluster.n_server:
@@ -164,6 +181,7 @@ def make_problem(
         big_gpu=cluster.big_gpu,
         inter_gpu_bandwidth=float(cluster.inter_gpu_bandwidth),
         exact_intra_server=semantics.intra_server_factor_exact,
+        micro_batches=micro_batches,
         rank=_ints([op.rank for op in graph.operators]),
         is_whole=np.array([kind_of(op).whole for op in graph.operators]),
         candidate_ptr=_pointers([len(entries) for entries in candidates]),
@@ -182,6 +200,13 @@ def make_problem(
         memory=_ints(
             [
                 entry.memory + state_of_part(op, entry.degrees, optimizer, precision, cluster.gpus, semantics)
+                for op, entries in zip(graph.operators, candidates, strict=True)
+                for entry in entries
+            ]
+        ),
+        kept=_ints(
+            [
+                0 if micro_batches == 1 else kept_bytes(op, entry, cluster.big_gpu, precision)
                 for op, entries in zip(graph.operators, candidates, strict=True)
                 for entry in entries
             ]

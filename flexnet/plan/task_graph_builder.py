@@ -58,6 +58,10 @@ def _workspace(
         above=np.empty(n_server, np.int32),
         below=np.empty(n_server, np.int32),
         pieces=np.empty(MAX_RANK, np.int64),
+        stage=np.empty(n_op, np.int64),
+        begins=np.empty(n_op, np.bool_),
+        last=np.empty(problem.n_server, np.int64),
+        n_part=np.empty(1, np.int64),
         n_tree=np.empty(1, np.int64),
         box=Box(*(np.empty(MAX_RANK, np.int64) for _ in Box._fields)),
         n_task=np.empty(1, np.int64),
@@ -183,6 +187,7 @@ def build(
         t.succ.copy(),
         t.group_ptr.copy(),
         t.group.copy(),
-        t.rank // 2,
+        t.rank // 2 % len(problem.graph.operators),
+        None if problem.micro_batches == 1 else t.rank.copy(),
     )
     return spread_transfers(graph) if problem.semantics.spread_transfers and not any_order else graph

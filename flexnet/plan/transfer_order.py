@@ -44,7 +44,8 @@ def spread_transfers(graph: TaskGraph) -> TaskGraph:
     task, transfer = source[edge], graph.succ[edge]
     sender, receiver = np.divmod(graph.place[transfer].astype(np.int64), n)
     of_pass = (graph.kind[task] == BACKWARD).astype(np.int64)
-    consumer = 2 * (graph.op[transfer].astype(np.int64) - int(graph.op.min())) + of_pass
+    of_op = graph.op[transfer] if graph.rank is None else graph.rank[transfer] // 2  # micro-batches told apart
+    consumer = 2 * (of_op.astype(np.int64) - int(of_op.min())) + of_pass
     step = _ranks(consumer, receiver, n) ^ _ranks(of_pass, sender, n)
     by_consumer = np.argsort(consumer, kind="stable")
     begin = np.concatenate([np.flatnonzero(np.diff(consumer[by_consumer], prepend=-1)), [len(edge)]])

@@ -34,6 +34,7 @@ def run_page(run: Run, values: RunValues) -> Page:
     document, network, inputs = run.document, run.plan.network, run.document["inputs"]
     topology, servers = str(document["topology"]), counted(values.network.n_server, "server")
     gpus = f" of {inputs['big_gpu']} GPUs" if inputs["big_gpu"] > 1 else ""
+    micro = f" in {inputs['micro_batches']} micro-batches" if inputs.get("micro_batches", 1) > 1 else ""
     speeds = f"{gbps_text(network)} Gbps and {us_text(network)} us"
     start = str(document.get("start", "data-parallel"))
     status = "" if document["status"] == "finished" else f" The search was {document['status']}: better may be found."
@@ -41,7 +42,8 @@ def run_page(run: Run, values: RunValues) -> Page:
         kicker="flexnet search",
         title=f"{inputs['model']} on {servers}, {topology}",
         subtitle=(
-            f"Batch {inputs['batch_size']}, {servers}{gpus}, links of {speeds}, {document['semantics']} semantics. "
+            f"Batch {inputs['batch_size']}{micro}, {servers}{gpus}, links of {speeds}, "
+            f"{document['semantics']} semantics. "
             f"Times {'are estimates' if document['estimated'] else 'were measured'}: {document['times']}.{status}"
         ),
         facts=_facts(values),

@@ -16,9 +16,11 @@ def opening_lines(start: Plan, settings: Settings) -> list[str]:
     problem = start.problem
     graph, cluster = problem.graph, problem.cluster
     gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
+    batch = f"{problem.micro_batches * graph.batch_size}"
+    batch += f" in {problem.micro_batches} micro-batches" if problem.micro_batches > 1 else ""
     degree = f", degree {cluster.degree}" if has_degree(settings) else ""
     return [
-        f"{graph.name}, batch {graph.batch_size}, {counted(cluster.n_server, 'server')}{gpus}; "
+        f"{graph.name}, batch {batch}, {counted(cluster.n_server, 'server')}{gpus}; "
         f"{settings.topology_name}{degree}, {gbps_text(start.network)} Gbps, {us_text(start.network)} us; "
         f"{problem.semantics.name} semantics",
         f"times {problem.table.origin}",

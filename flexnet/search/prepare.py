@@ -34,7 +34,7 @@ from flexnet.search.rebuild import (
 )
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
-from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.data_parallel import data_parallel, data_parallel_servers
 from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.state import State
@@ -177,7 +177,7 @@ class _Layout:
         names, later = ((), ()) if imported else self._starts()
         named = [(name, strategy) for name in names for strategy in self.kinds.strategies(name, rng)]
         strategies = [self.first, *self.known, *(strategy for _, strategy in named)]
-        kinds = ["imported" if imported else STARTS["data"].name, *(KNOWN for _ in self.known)]
+        kinds = ["imported" if imported else self._data_parallel(), *(KNOWN for _ in self.known)]
         kinds += [STARTS[name].name for name, _ in named]
         kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
         first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
@@ -198,6 +198,11 @@ class _Layout:
         origins = tuple(kind_by_id.get(id(strategy), FITTING) for strategy in (first, *fitting))
         state = search.init(rng, first, network, tuple(fitting), origins, later)
         return self._prepared(search, state, origins[0] if first is self.first else FITTING)
+
+    def _data_parallel(self) -> str:
+        """What data parallelism is called: with how many servers, where micro-batches are too small for all."""
+        n = data_parallel_servers(self.space)
+        return STARTS["data"].name if n == self.problem.cluster.n_server else f"{n}-server {STARTS['data'].name}"
 
     def _is_uneven(self) -> bool:
         """Whether TopoOpt's rings leave an interface of every server to pairs, which may send nothing."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_models import small_problem
+from random_models import in_micro_batches, small_problem
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from flexnet.exact import bound, windows
@@ -90,6 +90,22 @@ def test_no_strategy_at_all_beats_the_bound(
     assert 0 < lower_bound(problem, family, rounds=30).seconds <= optimum(problem, topology, rng)
 
 
+@pytest.mark.parametrize(
+    ("topology", "n_server", "n_op", "most_choices"), [("fattree", 2, 4, 4), ("topoopt", 3, 3, 3), ("fattree", 4, 3, 2)]
+)
+@given(seed=st.integers(0, 2**32 - 1), micro_batches=st.integers(2, 5))
+@settings(max_examples=8, deadline=None)
+def test_no_plan_of_micro_batches_beats_the_bound(
+    topology: str, n_server: int, n_op: int, most_choices: int, seed: int, micro_batches: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    once = small_problem(rng, n_server, int(rng.integers(2, n_op + 1)), most_choices)
+    problem = in_micro_batches(once, micro_batches)
+    family = family_of(topology, degree=2, semantics=CORRECTED)
+    bound_of_one, bound_of_all = (lower_bound(p, family, rounds=30).seconds for p in (once, problem))
+    assert bound_of_one * (1 - 1e-6) < bound_of_all <= optimum(problem, topology, rng)
+
+
 @pytest.mark.parametrize("most", [2, 5])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None)
@@ -103,17 +119,17 @@ def test_choices_taken_together_bound_all_of_them(most: int, seed: int) -> None:
         assert 0 < lower_bound(problem, family, rounds=30).seconds <= optimum(problem, "fattree", rng)
 
 
-@given(seed=st.integers(0, 2**32 - 1), n_server=st.sampled_from([2, 3]))
+@given(seed=st.integers(0, 2**32 - 1), n_server=st.sampled_from([2, 3]), micro_batches=st.sampled_from([1, 1, 3]))
 @settings(max_examples=25, deadline=None)
-def test_no_term_exceeds_any_strategy(seed: int, n_server: int) -> None:
+def test_no_term_exceeds_any_strategy(seed: int, n_server: int, micro_batches: int) -> None:
     """Not only the mean of terms at the best strategy: each term at every one, whichever servers are looked at."""
     rng = np.random.default_rng(seed)
-    problem = small_problem(rng, n_server, 3, 3)
+    problem = in_micro_batches(small_problem(rng, n_server, 3, 3), micro_batches)
     family = family_of("fattree", degree=2, semantics=CORRECTED)
     network = fixed_network(problem, family, rng)
     speed, n_op = family.server_bandwidth(problem.cluster), len(problem.candidates)
     of = rng.choice(n_op, int(rng.integers(1, min(n_op, 3) + 1)), replace=False).tolist()
-    laid_out = make_windows(least_needs(problem), n_server, speed, speed, of)
+    laid_out = make_windows(least_needs(problem), n_server, speed, speed, of, micro_batches=micro_batches)
     options = [[tuple(row) for row in option.tolist()] for option in laid_out.options]
     pricer = Pricer(problem, every_exact=True, protocol=FLUID)
     longest: dict[tuple[int, ...], float] = {}

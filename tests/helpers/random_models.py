@@ -199,3 +199,8 @@ def small_problem(
     bytes_ = 4 * 12 * 4 * float(rng.choice([0.3, 1.0, 3.0]))  # of a tensor, in about the time of an operator
     cluster = Cluster(n_server, int(rng.choice([0, 4])), 10 * bytes_ / 1e-3, bytes_ / 1e-3, 0.0, 2)
     return make_problem(graph, table, cluster, semantics)
+
+
+def in_micro_batches(problem: Problem, n: int) -> Problem:
+    """The same problem, of one of ``n`` micro-batches."""
+    return make_problem(problem.graph, problem.table, problem.cluster, problem.semantics, micro_batches=n)

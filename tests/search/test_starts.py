@@ -403,6 +403,33 @@ def test_layers_are_cut_as_is_best_for_one_of_them() -> None:
     assert {memory_needed(problem, one) for one in fitting} > {n for n in needed if n <= limit}  # type: ignore[arg-type]
 
 
+def test_a_pipeline_has_stages_that_a_micro_batch_divides_over() -> None:
+    """Of four samples no more than four servers have any; of one batch there are eight stages at most."""
+    from flexnet import CORRECTED, Cluster, GraphBuilder, complete_table, make_problem, roofline_table
+    from flexnet.network.build import family_of
+    from flexnet.search.moves.blocks import home
+    from flexnet.search.moves.space import make_space
+    from flexnet.search.starts.data_parallel import data_parallel, data_parallel_servers
+    from flexnet.search.starts.layers import stage_counts
+    from flexnet.search.starts.stages import Stages
+
+    b = GraphBuilder("layers", 4)
+    x = b.input(64)
+    for _ in range(16):
+        x = b.dense(x, 64)
+    graph, rng = b.build(), np.random.default_rng(0)
+    table = complete_table(roofline_table(graph, "a100", n_server=16, data_parallel=4), graph)
+    family = family_of("topoopt", degree=4, semantics=CORRECTED)
+    one, many = (make_problem(graph, table, Cluster(16), CORRECTED, micro_batches=n) for n in (1, 8))
+    assert (stage_counts(one), stage_counts(many)) == ([1, 2, 4, 8], [1, 2, 4, 8, 16])
+    space = make_space(many, strided=False, ordered=False)
+    assert data_parallel_servers(space) == 4
+    assert {(config.degrees, config.devices) for config in data_parallel(rng, space)} == {((1, 4), (0, 1, 2, 3))}
+    found = Stages().points(space, family, None, rng).strategies
+    sizes = {tuple(len(home(strategy, op)) for op in range(16)) for strategy in found}  # type: ignore[arg-type]
+    assert sizes == {(size,) * 16 for size in (1, 2, 4)}
+
+
 @pytest.mark.compiled
 def test_a_search_begins_with_layers_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.13", "--search-budget", "5"]) == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.errors import FlexNetError
+from flexnet.model.cutting import divisors
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 
@@ -12,17 +13,20 @@ __all__ = [
     "FAMILY_PARAMETERS",
     "MAX_COUNT",
     "MAX_INTEGER",
+    "MAX_MICRO_BATCHES",
     "MAX_SERVERS",
     "check_degree",
     "check_divides",
     "check_drawing",
     "check_parameters",
+    "data_parallel_servers",
     "degree_of",
 ]
 
 MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 MAX_INTEGER = 2**63 - 1
 MAX_SERVERS = 4096  # links and demands are matrices of them
+MAX_MICRO_BATCHES = 1024  # of each, all tasks of the model are laid out
 
 FAMILY_PARAMETERS = {
     "--node-degree": "degree",
@@ -91,8 +95,15 @@ def check_drawing(path: Path, given: Container[str]) -> None:
         raise FlexNetError(f"{flag} has no meaning for the network in {path}: it has links and speeds of its own")
 
 
-def check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
+def check_divides(batch_size: int, cluster: Cluster, *, measured: bool, micro_batches: int = 1) -> int:
     """Refuse what no data-parallel start can be made of, before anything is read or estimated.
+
+    That is over all servers, or with several micro-batches over one at least: stages of a pipeline have a few each.
+
+    Returns
+    -------
+    int
+        Samples of a micro-batch.
 
     Raises
     ------
@@ -100,10 +111,20 @@ def check_divides(batch_size: int, cluster: Cluster, *, measured: bool) -> None:
         If the batch does not divide evenly.
     """
     gpus = 1 if measured else cluster.gpus
-    n_part = cluster.n_server * gpus
+    of_gpus = f" of {gpus} GPUs" if gpus > 1 else ""
+    if micro_batches == 1:
+        over, n_part = f"{cluster.n_server} servers{of_gpus}", cluster.n_server * gpus
+    else:
+        over, n_part = f"{micro_batches} micro-batches, each over one server{of_gpus}", micro_batches * gpus
     if batch_size % n_part:
-        over = f"{cluster.n_server} servers" + (f" of {gpus} GPUs" if gpus > 1 else "")
         raise FlexNetError(
             f"--batch-size {batch_size} does not divide evenly over {over}; "
             f"it must be a multiple of {n_part}, such as {-(-batch_size // n_part) * n_part}"
         )
+    return batch_size // micro_batches
+
+
+def data_parallel_servers(micro_batch: int, cluster: Cluster, *, measured: bool) -> int:
+    """Servers that a micro-batch divides over: as many as can be of those that divide the servers."""
+    gpus = 1 if measured else cluster.gpus
+    return max(n for n in divisors(cluster.n_server, cluster.n_server) if micro_batch % (n * gpus) == 0)

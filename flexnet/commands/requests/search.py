@@ -52,6 +52,8 @@ class SearchRequest:
         Arithmetic to estimate for; None for that of the model.
     optimizer : str
         A name in `flexnet.plan.optimizers.OPTIMIZERS`.
+    micro_batches : int
+        How many; the graph is of one.
     memory_open : bool
         Whether the memory of a GPU is limited to what the measurement file says it has.
     mfile, start, known, drawing, model_file, export, taskgraph, output : Path or None
@@ -78,6 +80,7 @@ class SearchRequest:
     dtype: str | None
     every_cut: bool
     optimizer: str
+    micro_batches: int
     memory_open: bool
     mfile: Path | None
     start: Path | None
@@ -133,7 +136,8 @@ def search_request(asked: Asked) -> SearchRequest:
         raise FlexNetError("--gpu and --mfile exclude each other: times are either estimated for a GPU or measured")
     if values["dtype"] is not None and values["mfile"] is not None:
         raise FlexNetError("--dtype and --mfile exclude each other: a measurement file says of what arithmetic it is")
-    check_divides(values["batch_size"], cluster, measured=values["mfile"] is not None)
+    measured = values["mfile"] is not None
+    micro_batch = check_divides(values["batch_size"], cluster, measured=measured, micro_batches=values["micro_batches"])
     if values["protocol"] != "flexnetpacket" and not semantics.fair_links:
         raise FlexNetError("--protocol needs --semantics corrected; the original's links are first in, first out")
     if values["network"] == "fair" and not semantics.fair_links:
@@ -144,7 +148,7 @@ def search_request(asked: Asked) -> SearchRequest:
         raise FlexNetError(f"--jobs {values['jobs']} needs --method portfolio; the original's method is one chain")
     if "--start" in given and values["start_file"] is not None:
         raise FlexNetError("--start and --import exclude each other: a search starts from one of them")
-    graph = built_model(asked.model, asked.model_given, values["batch_size"])
+    graph = built_model(asked.model, asked.model_given, micro_batch)
     return SearchRequest(
         graph=graph,
         model_flags=dict(asked.model_given),
@@ -155,6 +159,7 @@ def search_request(asked: Asked) -> SearchRequest:
         dtype=values["dtype"],
         every_cut=every_cut,
         optimizer=values["optimizer"],
+        micro_batches=values["micro_batches"],
         memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,
         mfile=values["mfile"],
         start=values["start_file"],

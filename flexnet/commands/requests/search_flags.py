@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flexnet.commands.requests.flags import Flag, switch
-from flexnet.commands.requests.limits import MAX_INTEGER, MAX_SERVERS
+from flexnet.commands.requests.limits import MAX_INTEGER, MAX_MICRO_BATCHES, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, OF_SWITCHES, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
@@ -97,6 +97,14 @@ SEARCH_FLAGS = [
         default="sgd",
         metavar="NAME",
         help="optimizer whose state needs memory: {names} (default sgd, which has none)",
+    ),
+    Flag(
+        ["micro_batches", "--micro-batches"],
+        type=Whole(1, MAX_MICRO_BATCHES),
+        default=1,
+        metavar="N",
+        help="parts of the batch that an iteration runs one after the other before gradients are reduced, as in "
+        "pipelines and gradient accumulation (default 1); a measurement file is of one",
     ),
     Flag(
         ["net_opt", "--net-opt"],

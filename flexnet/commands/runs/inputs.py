@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from flexnet.commands.console.printing import warn
+from flexnet.commands.requests.limits import data_parallel_servers
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
 from flexnet.cost.estimate import complete_table, memory_of
@@ -14,7 +15,7 @@ from flexnet.errors import FlexNetError
 from flexnet.files import sha256_of
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
-from flexnet.plan.problem import Problem
+from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.strategy import Config, Strategy, configs_of, make_strategy, order_configs, same_strategy
 from flexnet.plan.strategy_file import read_strategy
 from flexnet.search import history
@@ -24,7 +25,16 @@ from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepared import Prepared
 from flexnet.search.state import State
 
-__all__ = ["hashes_of", "read_checkpoint", "read_costs", "read_history", "read_known", "read_start", "with_memory"]
+__all__ = [
+    "hashes_of",
+    "problem_of",
+    "read_checkpoint",
+    "read_costs",
+    "read_history",
+    "read_known",
+    "read_start",
+    "with_memory",
+]
 
 
 def hashes_of(request: SearchRequest) -> dict[str, dict[str, str]]:
@@ -58,6 +68,7 @@ def read_costs(request: SearchRequest) -> CostTable:
         If not.
     """
     cluster, graph = request.cluster, request.graph
+    n_start = data_parallel_servers(graph.batch_size, cluster, measured=request.mfile is not None)
     if request.mfile is not None:
         table = read_measurement(
             request.mfile, batch_size=graph.batch_size, n_server=cluster.n_server, big_gpu=cluster.big_gpu
@@ -71,8 +82,9 @@ def read_costs(request: SearchRequest) -> CostTable:
             big_gpu=cluster.big_gpu,
             parameter_parallel=request.settings.parameter_parallel,
             dtype=request.dtype,
+            data_parallel=n_start,
         )
-    check_covers(table, graph)
+    check_covers(table, graph, n_start)
     if request.every_cut:
         return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table
@@ -83,6 +95,24 @@ def with_memory(request: SearchRequest, table: CostTable) -> SearchRequest:
     if not request.memory_open:
         return request
     return replace(request, settings=replace(request.settings, gpu_memory=memory_of(table)))
+
+
+def problem_of(request: SearchRequest, table: CostTable) -> Problem:
+    """The problem that is to be searched, with times of `read_costs`.
+
+    Raises
+    ------
+    FlexNetError
+        If an operator is missing from the table, or has no config that fits the cluster.
+    """
+    return make_problem(
+        request.graph,
+        table,
+        request.cluster,
+        request.semantics,
+        optimizer=request.optimizer,
+        micro_batches=request.micro_batches,
+    )
 
 
 def read_start(request: SearchRequest, problem: Problem) -> list[Config] | None:

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from flexnet.commands.requests.search import SearchRequest
-from flexnet.commands.runs.inputs import read_costs, read_known, read_start, with_memory
+from flexnet.commands.runs.inputs import problem_of, read_costs, read_known, read_start, with_memory
 from flexnet.compare.measure import Measured, measure
-from flexnet.plan.problem import make_problem
 from flexnet.plan.strategy import Configs
 
 __all__ = ["measured_of"]
@@ -27,7 +26,7 @@ def measured_of(
     """
     table = read_costs(request)
     request = with_memory(request, table)
-    problem = make_problem(request.graph, table, request.cluster, request.semantics, optimizer=request.optimizer)
+    problem = problem_of(request, table)
     start = read_start(request, problem)
     known = [*read_known(request, problem), *known]
     return measure(problem, request.settings, start, known, stop=stop)

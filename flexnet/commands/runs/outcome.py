@@ -98,8 +98,9 @@ def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     inputs = document["inputs"]
     for name in ("arguments", "command_line", "remarks", "operators_changed"):
         yield name, _is_list_of(document.get(name, []), str)
-    for name, least in (("batch_size", 1), ("big_gpu", 0)):
-        yield f"inputs.{name}", isinstance(inputs[name], int) and inputs[name] >= least
+    counts = {"micro_batches": 1, **inputs}  # runs of earlier versions have one
+    for name, least in (("batch_size", 1), ("micro_batches", 1), ("big_gpu", 0)):
+        yield f"inputs.{name}", isinstance(counts[name], int) and counts[name] >= least
     settings = inputs["settings"]
     yield "inputs.settings", isinstance(settings, dict) and _is_number(settings.get("gpu_memory", ""), or_none=True)
     for flag, file in document["files"].items():

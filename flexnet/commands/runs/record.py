@@ -85,7 +85,8 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
     return {
         "model": request.graph.name,
         "model_flags": dict(request.model_flags),
-        "batch_size": request.graph.batch_size,
+        "batch_size": request.micro_batches * request.graph.batch_size,
+        "micro_batches": request.micro_batches,
         "servers": cluster.n_server,
         "big_gpu": cluster.big_gpu,
         "degree": cluster.degree,

@@ -179,6 +179,7 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
         request.gpu,
         request.every_cut,
         request.optimizer,
+        request.micro_batches,
         *(path and path.absolute() for path in (request.export, request.taskgraph)),
     )
 

@@ -5,12 +5,13 @@ then the transfers, by consumer, its input, its part and the producer's part, fo
 blocks, one per operator and one per operator edge.  A strategy of ours may let all-reduces wait for other operators;
 consumers on the same servers may share transfers, servers hand on what several get, transfers between two servers take
 turns, and all-reduces may be put together in buckets, in the order in which gradients come: those of later operators
-first.
+first.  Of several micro-batches, parts of all come first, batch by batch, and transfers of all last.
 """
 
 import numpy as np
 
 from flexnet.kernels import inlined, kernel
+from flexnet.plan.kernels.micro_batches import order_micro_batches
 from flexnet.plan.kernels.records import add_record, add_task, has_room
 from flexnet.plan.kernels.reduces import add_all_reduces
 from flexnet.plan.kernels.relays import are_alike, hand_on
@@ -51,12 +52,44 @@ def build_tasks(problem, strategy, parents, counted, work):  # type: ignore[no-u
     work.n_member[0] = 0
     work.n_tree[0] = 0
     work.group_ptr[0] = 0
-    for op in range(n_op):
-        _add_parts(problem, strategy, work, op)
+    for batch in range(problem.micro_batches):
+        for op in range(n_op):
+            _add_parts(problem, strategy, work, op, batch)
+        if batch == 0:
+            work.n_part[0] = work.n_task[0]
+    if problem.micro_batches > 1:
+        order_micro_batches(problem, strategy, work)
     for i in range(n_op):
         op = n_op - 1 - i if problem.bucket_bytes > 0 else i
         for weight in range(problem.weight_ptr[op], problem.weight_ptr[op + 1]):
             add_all_reduces(problem, strategy, work, op, weight)
+    for batch in range(problem.micro_batches):
+        _add_all_transfers(problem, strategy, parents, counted, work, batch)
+        for op in range(n_op):
+            work.first[op] += work.n_part[0]
+    n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
+    if has_room(work):
+        _index_successors(work, n_task, n_record)
+    return n_task, n_record, n_group, n_member
+
+
+@inlined
+def _add_parts(problem, strategy, work, op, batch):  # type: ignore[no-untyped-def]
+    """Forward and backward of every part of an operator, in a micro-batch; ``work.first`` is that of the first one."""
+    if batch == 0:
+        work.first[op] = work.n_task[0]
+    candidate = problem.candidate_ptr[op] + strategy.choice[op]
+    rank = 2 * (batch * problem.rank.shape[0] + op)
+    for j in range(problem.parts[candidate]):
+        server = strategy.devices[op, j]
+        forward = add_task(work, FORWARD, server, problem.forward[candidate], 0, rank)
+        backward = add_task(work, BACKWARD, server, problem.backward[candidate], 0, rank + 1)
+        add_record(work, forward, backward)
+
+
+@inlined
+def _add_all_transfers(problem, strategy, parents, counted, work, batch):  # type: ignore[no-untyped-def]
+    """Those of a micro-batch, whose parts begin at ``work.first``."""
     n_before = work.n_task[0]
     for edge in range(problem.edge_src.shape[0]):
         shared = shared_edge(problem, strategy, edge)
@@ -70,22 +103,8 @@ def build_tasks(problem, strategy, parents, counted, work):  # type: ignore[no-u
                     hand_on(problem, strategy, work, edge, first_record, parents)
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
         let_take_turns(problem, work, n_before, work.n_task[0])
-    n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
-    if has_room(work):
-        _index_successors(work, n_task, n_record)
-    return n_task, n_record, n_group, n_member
-
-
-@inlined
-def _add_parts(problem, strategy, work, op):  # type: ignore[no-untyped-def]
-    """Forward and backward of every part of an operator."""
-    work.first[op] = work.n_task[0]
-    candidate = problem.candidate_ptr[op] + strategy.choice[op]
-    for j in range(problem.parts[candidate]):
-        server = strategy.devices[op, j]
-        forward = add_task(work, FORWARD, server, problem.forward[candidate], 0, 2 * op)
-        backward = add_task(work, BACKWARD, server, problem.backward[candidate], 0, 2 * op + 1)
-        add_record(work, forward, backward)
+    for task in range(n_before if batch > 0 else work.n_task[0], min(work.n_task[0], work.rank.shape[0])):
+        work.rank[task] += 2 * batch * problem.rank.shape[0]
 
 
 @inlined

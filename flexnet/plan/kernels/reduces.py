@@ -54,7 +54,7 @@ def _add_own(problem, strategy, work, op, weight):  # type: ignore[no-untyped-de
                         free //= degree
                     stride *= degree
             _add_member(work, strategy.devices[op, j])
-            add_record(work, work.first[op] + 2 * j + 1, task)
+            _wait_for(problem, work, op, j, task)
         _end_group(problem, strategy, work, op, task, first_record)
 
 
@@ -85,7 +85,7 @@ def _add_shared(problem, strategy, work, op, weight):  # type: ignore[no-untyped
                     alike = alike and _holds(problem, work, own, begin, j, number)  # soon told, as most are
                     if user == begin or not (alike or _is_member(work, first, server)):
                         _add_member(work, server)
-                    add_record(work, work.first[other] + 2 * j + 1, task)
+                    _wait_for(problem, work, other, j, task)
         _end_group(problem, strategy, work, op, task, first_record)
 
 
@@ -128,6 +128,13 @@ def _begin_group(problem, work, op, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _wait_for(problem, work, op, part, task):  # type: ignore[no-untyped-def]
+    """Let an all-reduce wait for the gradients of a part, of all micro-batches."""
+    for batch in range(problem.micro_batches):
+        add_record(work, work.first[op] + 2 * part + 1 + batch * work.n_part[0], task)
+
+
+@inlined
 def _is_member(work, first, server):  # type: ignore[no-untyped-def]
     """Whether a server is in the latest group, which begins at ``first``."""
     end = min(work.n_member[0], work.group.shape[0])
@@ -151,7 +158,7 @@ def _end_group(problem, strategy, work, op, task, first_record):  # type: ignore
     after = strategy.after[op]
     if after >= 0:
         for j in range(problem.parts[problem.candidate_ptr[after] + strategy.choice[after]]):
-            add_record(work, work.first[after] + 2 * j + 1, task)
+            _wait_for(problem, work, after, j, task)
     if work.n_group[0] < work.group_ptr.shape[0]:
         work.group_ptr[work.n_group[0]] = work.n_member[0]
     if problem.bucket_bytes > 0:

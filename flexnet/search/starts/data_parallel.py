@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.model.cutting import batch_degrees
+from flexnet.model.cutting import batch_degrees, divisors
 from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
@@ -12,7 +12,7 @@ from flexnet.plan.strategy import Config, Strategy, configs_of
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["DataParallel", "data_parallel", "not_data_parallel"]
+__all__ = ["DataParallel", "data_parallel", "data_parallel_servers", "not_data_parallel"]
 
 
 class DataParallel(Start):
@@ -27,10 +27,29 @@ class DataParallel(Start):
         return StartPoints(())
 
 
+def data_parallel_servers(space: MoveSpace) -> int:
+    """Over how many servers data parallelism can be: all, unless micro-batches have fewer samples than there are GPUs.
+
+    At least one, which an operator that cannot be on one alone is refused for (`flexnet.cost.coverage`).
+    """
+    operators, n_server = space.problem.graph.operators, space.problem.cluster.n_server
+    if space.problem.micro_batches == 1:
+        return n_server
+    cut = [op for op in operators if not kind_of(op).whole]
+    for n in reversed(divisors(n_server, n_server)):
+        if all(batch_degrees(op.rank, n) in space.degrees[op.index] for op in cut):
+            return n
+    return 1
+
+
 def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
-    """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372)."""
+    """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372).
+
+    With micro-batches that are too small for that, over as many as can be.
+    """
     problem = space.problem
     n_server = problem.cluster.n_server
+    n_parallel = data_parallel_servers(space)
     configs = []
     n_whole = 0
     for op in problem.graph.operators:
@@ -45,7 +64,7 @@ def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
             n_whole += 1
             configs.append(Config(space.degrees[op.index][choice], tuple(devices)))
         else:
-            configs.append(Config(batch_degrees(op.rank, n_server), tuple(range(n_server))))
+            configs.append(Config(batch_degrees(op.rank, n_parallel), tuple(range(n_parallel))))
     return configs
 
 

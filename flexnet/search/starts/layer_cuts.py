@@ -14,7 +14,6 @@ import numpy as np
 from flexnet.exact.frontier import frontier
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import measured_terms, place
-from flexnet.model.cutting import divisors
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.excerpt import excerpt, stand_ins
 from flexnet.plan.memory import memory_needed
@@ -22,17 +21,16 @@ from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
-from flexnet.search.starts.layers import is_layered, stages_of
+from flexnet.search.starts.layers import is_layered, stage_counts, stages_of
 from flexnet.search.starts.start import Start, StartPoints
 
 __all__ = ["LayerCuts"]
 
-MOST_STAGES = 8
 SHARES = ((1.0, 1.0), (0.25, 0.25))  # of all-reduces and transfers, that compute does not hide
 
 
 class LayerCuts(Start):
-    """Optima of additive models of a layer in 1 to 8 stages, and of each number of stages the fastest that fits.
+    """Optima of additive models of a layer in stages, and of each number of stages the fastest that fits.
 
     Where links may be any, one stage on half of the servers too: the others forward for them, over twice the interfaces
     that stages one after the other would have.
@@ -48,7 +46,7 @@ class LayerCuts(Start):
         if not any(is_layered(problem.graph, block) for block in problem.graph.blocks):
             return StartPoints(())
         per_byte, found = 1.0 / family.server_bandwidth(problem.cluster), dict[tuple[Config, ...], Strategy]()
-        ways = [(n_stage, n_server // n_stage) for n_stage in divisors(n_server, min(n_server, MOST_STAGES))]
+        ways = [(n_stage, n_server // n_stage) for n_stage in stage_counts(problem)]
         if family.any_links and n_server % 2 == 0:
             ways.append((1, n_server // 2))
         for n_stage, size in ways:

@@ -23,10 +23,13 @@ from flexnet.plan.strategy import Config, make_strategy
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["Layers", "is_layered", "many_layered", "stages_of"]
+__all__ = ["Layers", "is_layered", "many_layered", "stage_counts", "stages_of"]
 
 # Operators of repeated blocks that read one another, for which dynamic programming takes minutes.
 MANY_LAYERED = 400
+
+MOST_STAGES = 8  # where all servers of one wait for those of the others
+MOST_PIPELINED = 64
 
 MOST_TASKS = 1_000_000  # of a strategy that cuts weights, about: what cuts unlike its neighbours has many transfers
 
@@ -51,7 +54,7 @@ class Layers(Start):
         makers: tuple[Callable[[Problem, int], Configs], ...] = (_dealt, _cut)
         for make in makers:
             for degree in degrees[1:]:
-                tasks = 2 * problem.cluster.n_server * degree * len(problem.graph.operators)
+                tasks = 2 * problem.cluster.n_server * degree * len(problem.graph.operators) * problem.micro_batches
                 if make is _cut and tasks > MOST_TASKS:
                     break
                 configs = make(problem, degree)
@@ -64,6 +67,12 @@ class Layers(Start):
 
 def _memory(problem: Problem, configs: Configs) -> float:
     return memory_needed(problem, make_strategy(problem, configs))
+
+
+def stage_counts(problem: Problem) -> list[int]:
+    """In how many stages a model may be, on as many servers each: more if they work on several micro-batches."""
+    n_server = problem.cluster.n_server
+    return divisors(n_server, min(n_server, MOST_STAGES if problem.micro_batches == 1 else MOST_PIPELINED))
 
 
 def stages_of(graph: ModelGraph, n_set: int) -> tuple[int, ...]:

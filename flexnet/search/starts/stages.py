@@ -24,21 +24,20 @@ from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
-from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.layers import many_layered
+from flexnet.search.starts.data_parallel import data_parallel, data_parallel_servers
+from flexnet.search.starts.layers import many_layered, stage_counts
 from flexnet.search.starts.start import Start, StartPoints, at_most
 
 __all__ = ["Stages"]
 
 MOST = 100  # strategies, without those whose reductions wait
 MOST_HELD = 2 * MOST  # whose reductions wait
-MOST_STAGES = 8
 HEAVY = 0.2  # of all weights but those of tables
 Floats = npt.NDArray[np.float64]
 
 
 class Stages(Start):
-    """Consecutive operators on 2 to 8 disjoint sets of servers: all, those behind branches, or branches alone.
+    """Consecutive operators on disjoint sets of servers (`stage_counts`): all, those behind branches, or branches.
 
     Branches are dealt out where others are in stages, or, one behind the other, in stages themselves, which makes even
     shares of five towers on four sets.  Tables stay where data parallelism has them, and of all, an operator may stay
@@ -63,8 +62,10 @@ class Stages(Start):
             bases.append((base, tuple(op for op in cut if op in branched)))
         bases += _with_another_cut(space, family, base, cut)
         found, most = list[Strategy](), at_most(space.problem, MOST)
+        widest = data_parallel_servers(space)
+        counts = [n_stage for n_stage in stage_counts(space.problem)[1:] if n_server // n_stage <= widest]
         for strategy, staged in bases:
-            for n_stage in divisors(n_server, min(n_server, MOST_STAGES))[1:]:
+            for n_stage in counts:
                 loads = _loads(space, staged, n_server // n_stage)
                 for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
                     for strided in (False, True) if len(found) < most else ():

@@ -1,0 +1,168 @@
+"""Micro-batches: what runs for each and what once, in which order, what that takes, and what memory it needs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_models import in_micro_batches, mlp, random_configs, random_problem, waiting
+
+from flexnet import Cluster, FlexNetError, build_network, replay
+from flexnet.cost.table import CostTable, Entry
+from flexnet.plan.memory import memory_by_server
+from flexnet.plan.problem import Problem, make_problem
+from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
+from flexnet.plan.strategy import Config, Strategy, make_strategy
+from flexnet.plan.task_graph import TaskGraph
+from flexnet.plan.task_graph_builder import build
+from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+
+MS = 1e-3
+
+Edges = set[tuple[int, int]]
+
+
+def edges(graph: TaskGraph) -> Edges:
+    source = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
+    return set(zip(source.tolist(), graph.succ.tolist(), strict=True))
+
+
+def stages(problem: Problem, strategy: Strategy) -> list[int]:
+    """Of every operator, how often servers change altogether at most from there to the end of the model."""
+    servers = [set(row[row >= 0].tolist()) for row in strategy.devices]
+    reads = [(source.op, op.index) for op in problem.graph.operators for source in op.inputs if source.op is not None]
+
+    def stage(op: int) -> int:
+        return max((stage(v) + servers[op].isdisjoint(servers[v]) for u, v in reads if u == op), default=0)
+
+    return [stage(op) for op in range(len(servers))]
+
+
+def in_order(problem: Problem, strategy: Strategy, graph: TaskGraph, n_part: int) -> Edges:
+    """Who waits for whom of a micro-batch before: by the docstrings of `flexnet.plan.kernels.micro_batches`."""
+    stage_of, found = stages(problem, strategy), Edges()
+    own = [task for task in range(n_part) if graph.kind[task] == FORWARD]
+    for op in problem.graph.operators:
+        before = [stage_of[source.op] for source in op.inputs if source.op is not None]
+        if stage_of[op.index] in before:
+            continue
+        under_way = min(2 * stage_of[op.index] + 1, problem.micro_batches)
+        for task in (task for task in own if graph.op[task] == op.index):
+            here = [one for one in own if graph.place[one] == graph.place[task]]
+            last = max(one for one in here if stage_of[graph.op[one]] == stage_of[op.index])
+            for batch in range(1, problem.micro_batches):
+                now = task + batch * n_part
+                if under_way > 1:
+                    found.add((last + (batch - 1) * n_part, now))
+                if batch >= under_way:
+                    found.add((task + 1 + (batch - under_way) * n_part, now))
+    return found
+
+
+@pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_each_runs_the_model_and_gradients_are_reduced_once(semantics: Semantics, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    once = random_problem(rng, semantics)
+    configs = random_configs(rng, once)
+    configs = waiting(rng, once, configs) if semantics is CORRECTED else configs
+    n_batch = int(rng.integers(2, 5))
+    problem = in_micro_batches(once, n_batch)
+    one, all_ = build(once, make_strategy(once, configs)), build(problem, make_strategy(problem, configs))
+    all_.check()
+    n_part, n_reduce = (int(np.isin(one.kind, kinds).sum()) for kinds in ((FORWARD, BACKWARD), (ALLREDUCE,)))
+    n_transfer = one.n_task - n_part - n_reduce
+
+    def number(task: int, batch: int) -> int:
+        if task < n_part:
+            return task + batch * n_part
+        if task < n_part + n_reduce:
+            return task + (n_batch - 1) * n_part
+        return task + (n_batch - 1) * n_part + batch * n_transfer
+
+    repeated = {(number(a, batch), number(b, batch)) for a, b in edges(one) for batch in range(n_batch)}
+    assert edges(all_) == repeated | in_order(problem, make_strategy(problem, configs), one, n_part)
+    for task in range(one.n_task):
+        for batch in range(n_batch):
+            there = number(task, batch)
+            for name in ("kind", "place", "seconds", "bytes", "op"):
+                assert getattr(all_, name)[there] == getattr(one, name)[task]
+    assert all_.rank is not None and one.rank is None
+    assert (all_.rank % (2 * len(configs)) // 2 == all_.op).all()
+    batch_of = all_.rank // (2 * len(configs))
+    assert (np.diff(batch_of[np.isin(all_.kind, (FORWARD, BACKWARD))]) >= 0).all()
+    assert (np.diff(batch_of[all_.kind == NOMINAL_COMM]) >= 0).all()
+
+
+def chain(n_server: int, micro_batches: int, *, memory: int = 1000) -> Problem:
+    """As many layers as servers, each 1 ms forward and 2 ms backward, on links that take no time."""
+    graph = mlp(n_server, width=2, batch=12)
+    entries = {op.key: (Entry((1, 1), 1 * MS, 2 * MS, memory),) for op in graph.operators}
+    table = CostTable(graph.batch_size, n_server, entries, False, "m.json", {})
+    cluster = Cluster(n_server, link_bandwidth=1e15, latency=0.0, degree=2)
+    return make_problem(graph, table, cluster, CORRECTED, micro_batches=micro_batches)
+
+
+def on_servers(problem: Problem, servers: list[int]) -> Strategy:
+    return make_strategy(problem, [Config((1, 1), (server,)) for server in servers])
+
+
+def milliseconds(problem: Problem, strategy: Strategy) -> float:
+    network = build_network("fc", problem.cluster)
+    return 1e3 * replay(build(problem, strategy), network, protocol="fluid").timeline.seconds
+
+
+@pytest.mark.parametrize(("n_server", "n_batch"), [(1, 5), (2, 4), (3, 6), (4, 4), (4, 9)])
+def test_a_pipeline_takes_as_long_as_its_last_stage_and_what_fills_it(n_server: int, n_batch: int) -> None:
+    """The last of S servers computes M micro-batches without a pause, S - 1 forward passes after the first begins."""
+    problem = chain(n_server, n_batch)
+    strategy = on_servers(problem, list(range(n_server)))
+    assert milliseconds(problem, strategy) == pytest.approx(3 * n_batch + 3 * (n_server - 1), rel=1e-6)
+
+
+def test_on_one_server_they_run_one_after_the_other() -> None:
+    """Forward and backward of each, before the next: gradient accumulation."""
+    problem = chain(3, 4)
+    strategy = on_servers(problem, [1, 1, 1])
+    graph = build(problem, strategy)
+    timeline = replay(graph, build_network("fc", problem.cluster), protocol="fluid").timeline
+    assert 1e3 * timeline.seconds == pytest.approx(3 * 3 * 4, rel=1e-6)
+    compute = np.flatnonzero(graph.kind <= BACKWARD)
+    batches = np.split(compute, 4)
+    assert all(timeline.end[now].max() <= timeline.start[then].min() + 1e-12 for now, then in pairwise(batches))
+
+
+def test_activations_of_all_that_are_under_way_are_kept() -> None:
+    """Two after a stage let five be under way there, if there are so many; weights are there once."""
+    weights = 4 * 2 * (2 * 2 + 2)  # of a layer and their gradients, 4 bytes each
+    for n_batch, under_way in ((2, [2, 2, 1]), (9, [5, 3, 1])):
+        problem = chain(3, n_batch)
+        memory = memory_by_server(problem, on_servers(problem, [0, 1, 2]))
+        assert memory.tolist() == [weights + n * (1000 - weights) for n in under_way]
+        assert memory_by_server(problem, on_servers(problem, [2, 2, 2])).tolist() == [0, 0, 3000]
+    once = chain(3, 1)
+    assert memory_by_server(once, on_servers(once, [0, 1, 2])).tolist() == [1000] * 3
+    lean = chain(3, 9, memory=8)  # less than its weights, as nothing that was measured
+    assert memory_by_server(lean, on_servers(lean, [0, 1, 2])).tolist() == [8] * 3
+
+
+def test_gradients_of_all_are_waited_for() -> None:
+    """Of two parts in three micro-batches, by one all-reduce for each weight."""
+    graph = mlp(1, width=4, batch=8)
+    entries = {op.key: (Entry((1, 2), 1 * MS, 2 * MS, 100),) for op in graph.operators}
+    table = CostTable(graph.batch_size, 2, entries, False, "m.json", {})
+    problem = make_problem(graph, table, Cluster(2, degree=1), CORRECTED, micro_batches=3)
+    tasks = build(problem, make_strategy(problem, [Config((1, 2), (0, 1))]))
+    reduces = np.flatnonzero(tasks.kind == ALLREDUCE)
+    assert len(reduces) == len(graph.operators[0].weights)
+    for reduce_ in reduces.tolist():
+        before = [task for task in range(tasks.n_task) if reduce_ in tasks.successors(task)]
+        assert len(before) == 2 * 3 and (tasks.kind[before] == BACKWARD).all()
+
+
+def test_there_is_one_at_least() -> None:
+    problem = chain(2, 1)
+    with pytest.raises(FlexNetError, match="micro_batches is 0; there must be one at least"):
+        in_micro_batches(problem, 0)
