@@ -507,7 +507,7 @@ def test_ctrl_c_in_a_kernel(capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     def fill(*_: object, **__: object) -> NoReturn:
         raise SystemError("returned a result with an exception set") from causes.pop(0)
 
-    monkeypatch.setattr("flexnet.plan.problem.make_problem", fill)
+    monkeypatch.setattr("flexnet.commands.runs.inputs.make_problem", fill)
     assert search() == 130
     (error,) = errors_of(capsys.readouterr().err)
     assert error == "flexnet: error: interrupted before the search began; nothing was written"
@@ -519,7 +519,7 @@ def test_too_little_memory_is_one_sentence(capsys: pytest.CaptureFixture[str], m
     def fill(*_: object, **__: object) -> NoReturn:
         raise MemoryError
 
-    monkeypatch.setattr("flexnet.plan.problem.make_problem", fill)
+    monkeypatch.setattr("flexnet.commands.runs.inputs.make_problem", fill)
     assert search() == 2
     (error,) = errors_of(capsys.readouterr().err)
     assert error.startswith("flexnet: error: this takes more memory than there is; make the model")
@@ -533,7 +533,7 @@ def test_where_compiled_code_cannot_be_kept_is_one_sentence(
     def fill(*_: object, **__: object) -> NoReturn:
         raise causes.pop(0)
 
-    monkeypatch.setattr("flexnet.plan.problem.make_problem", fill)
+    monkeypatch.setattr("flexnet.commands.runs.inputs.make_problem", fill)
     assert search() == 2
     (error,) = errors_of(capsys.readouterr().err)
     assert error.startswith("flexnet: error: compiled code can be kept neither") and "NUMBA_CACHE_DIR" in error
