@@ -40,6 +40,18 @@ def test_micro_batches_may_have_fewer_samples_than_there_are_gpus(capsys: pytest
     assert "the 2-server data-parallel start" in shown
 
 
+def test_a_measurement_file_is_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = str(tmp_path / "dlrm16.json")
+    profiled = ("profile", "dlrm", "--batch-size", "16", "--nsimnode", "4", "--device", "analytic", "-o", table)
+    assert main([*profiled]) == 0
+    assert main(search_words("--mfile", table, "--micro-batches", "4")) == 0
+    capsys.readouterr()
+    assert main(search_words("--mfile", table, "--micro-batches", "2")) == 2
+    (line,) = errors_of(capsys.readouterr().err)
+    sentence = "measured at batch size 16; a micro-batch has 32 samples, and would have as many with --batch-size 32"
+    assert sentence in line
+
+
 @pytest.mark.parametrize("method", ["portfolio", "mcmc"])
 def test_original_and_corrected_semantics_have_them(method: str) -> None:
     semantics = {"portfolio": "corrected", "mcmc": "original"}[method]

@@ -70,9 +70,13 @@ def read_costs(request: SearchRequest) -> CostTable:
     cluster, graph = request.cluster, request.graph
     n_start = data_parallel_servers(graph.batch_size, cluster, measured=request.mfile is not None)
     if request.mfile is not None:
-        table = read_measurement(
-            request.mfile, batch_size=graph.batch_size, n_server=cluster.n_server, big_gpu=cluster.big_gpu
-        )
+        batch = graph.batch_size if request.micro_batches == 1 else None
+        table = read_measurement(request.mfile, batch_size=batch, n_server=cluster.n_server, big_gpu=cluster.big_gpu)
+        if table.batch_size != graph.batch_size:
+            raise FlexNetError(
+                f"{table.source} was measured at batch size {table.batch_size}; a micro-batch has {graph.batch_size} "
+                f"samples, and would have as many with --batch-size {request.micro_batches * table.batch_size}"
+            )
     else:
         assert request.gpu is not None
         table = roofline_table(
