@@ -55,7 +55,7 @@ def roofline_table(
         the original's: 4 bytes an element, and TF32 where its libraries choose that.
     efficiency : Efficiency
     data_parallel : int
-        Servers that a search starts data-parallel over, if a micro-batch is too small for all of them; 0: all.
+        Servers that a search must be able to start data-parallel over: one, for micro-batches, or 0 for all.
 
     Returns
     -------

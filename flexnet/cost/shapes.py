@@ -20,7 +20,7 @@ __all__ = ["Cuts", "Shape", "plan_shapes", "tables_of"]
 class Cuts:
     """How a profiler cuts; see `flexnet.cost.configs.measured_degrees`.
 
-    ``data_parallel`` are the servers that a search starts data-parallel over, 0 for all.
+    ``data_parallel`` are the servers that a search must be able to start data-parallel over, 0 for all.
     """
 
     n_server: int
@@ -33,7 +33,7 @@ class Cuts:
 
     @property
     def start_servers(self) -> int:
-        """Servers that a search starts data-parallel over."""
+        """Servers that a search must be able to start data-parallel over."""
         return self.data_parallel or self.n_server
 
     def degrees(self, op: Operator) -> list[tuple[int, ...]]:

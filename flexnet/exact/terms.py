@@ -1,9 +1,9 @@
 """Cost terms of measured operators on a cluster: what every config computes, reduces and transfers.
 
 An additive model of an iteration: every operator after the other, compute, then all-reduce, then transfers; of several
-micro-batches, one after the other.  Placement
-is fixed: the parts of an operator lie side by side from server 0, or evenly spread, partial sums of the same elements
-next to each other; operators that cannot be cut are dealt out round the servers.
+micro-batches, one after the other.  Placement is fixed: the parts of an operator lie side by side from server 0, or
+evenly spread, partial sums of the same elements next to each other; operators that cannot be cut are dealt out round
+the servers.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,10 @@ class Terms:
     reduced : tuple of float64 (n_choice,)
         Bytes each server of a group sends to all-reduce the weights, added over weights.
     memory : tuple of float64 (n_choice,)
-        Bytes of a server.
+        Bytes of a server, with one micro-batch under way.
     moved : Mapping of (n_choice, n_choice)
-        Bytes the busiest server receives or sends, forward and backward, as placed; what another operator may have
-        brought there already counts all the same.
+        Bytes the busiest server receives or sends, forward and backward, in all micro-batches, as placed; what another
+        operator may have brought there already counts all the same.
     """
 
     degrees: tuple[tuple[tuple[int, ...], ...], ...]

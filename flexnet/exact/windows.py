@@ -136,7 +136,8 @@ class Windows:
         For every operator, seconds: of a part forward, backward; of all parts over all servers forward, backward; of
         the all-reduces of its weights alone; of all bytes they send over the bandwidth of all servers; of those
         all-reduced by one group each.  Then, on every server that is looked at, of compute forward, backward, of
-        all-reduces, and of those by one group each.
+        all-reduces, and of those by one group each.  A part's forward and backward are of one micro-batch, all else of
+        all.
     edges : tuple of EdgeSeconds
         Of choices of needs.
     options : tuple of int64 (n_option, 1 + n_here)
@@ -191,7 +192,7 @@ class Windows:
             row[:OF_EDGE] = edge.receive[at], edge.send[at], edge.total[at]
             for h in range(self.n_here):
                 sends, receives = picked[u][1 + h], picked[v][1 + h]
-                into, out = (edge.receive_all, edge.send_all)
+                into, out = edge.receive_all, edge.send_all
                 if sends and receives:
                     into, out = edge.receive_here, edge.send_here
                 row[OF_EDGE + HERE_OF_EDGE * h :][:HERE_OF_EDGE] = receives * into[at], sends * out[at]

@@ -21,7 +21,7 @@ class ProblemArrays(NamedTuple):
     """Struct of arrays; shapes in brackets.
 
     Scalars: ``n_server``, ``interfaces`` (of a server), ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s),
-    ``exact_intra_server``, ``micro_batches`` (that an iteration runs one after the other).
+    ``exact_intra_server``, ``micro_batches`` (after which gradients are reduced).
     Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
     Candidates: ``degrees`` (n_candidate, MAX_RANK; behind those of output 0 that of a reduction, or 1), ``parts``,
     ``batch_only`` (cut along the batch alone),
@@ -139,15 +139,15 @@ class Workspace(NamedTuple):
     """Room for the largest task graph so far; `Builder` grows it.
 
     Names as in `TaskArrays`; ``record_from`` and ``record_to`` are edges as they are found, ``first`` (n_op,) the
-    first task of every operator, ``first_transfer`` (n_edge,) the first of those that bring what goes along an edge,
-    ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier`` (n_task,) lists of the transfers of
-    every pair of servers, and the numbers (1,) say how much is used.
+    first task of every operator, in a micro-batch, ``first_transfer`` (n_edge,) the first of those that bring what goes
+    along an edge, ``fill`` and ``box`` scratch, ``latest`` (n_server * n_server,) and ``earlier`` (n_task,) lists of
+    the transfers of every pair of servers, and the numbers (1,) say how much is used.
     ``copies`` (n_task,): as how many others at once a transfer brings the same from one server, or, below 0, what is
     added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
     (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``above``, ``below``
     (n_server,).  ``pieces`` (MAX_RANK,): of a shared weight, by dimension.
-    Scratch of micro-batches: ``stage`` and ``begins`` (n_op,), ``last`` (n_server,); ``n_part`` (1,): compute tasks of
-    one.
+    Scratch of micro-batches: ``stage``, ``begins`` and ``enters`` (n_op,), ``last`` (n_server,); ``n_part`` (1,):
+    compute tasks of one.
     """
 
     kind: npt.NDArray[np.int8]
@@ -180,6 +180,7 @@ class Workspace(NamedTuple):
     pieces: npt.NDArray[np.int64]
     stage: npt.NDArray[np.int64]
     begins: npt.NDArray[np.bool_]
+    enters: npt.NDArray[np.bool_]
     last: npt.NDArray[np.int64]
     n_part: npt.NDArray[np.int64]
     n_tree: npt.NDArray[np.int64]

@@ -49,7 +49,7 @@ class Problem:
 
     @property
     def micro_batches(self) -> int:
-        """Micro-batches that an iteration runs one after the other; the graph is of one."""
+        """Parts of the batch, after all of which gradients are reduced; the graph is of one."""
         return self.arrays.micro_batches
 
     @property

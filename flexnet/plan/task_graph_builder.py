@@ -60,6 +60,7 @@ def _workspace(
         pieces=np.empty(MAX_RANK, np.int64),
         stage=np.empty(n_op, np.int64),
         begins=np.empty(n_op, np.bool_),
+        enters=np.empty(n_op, np.bool_),
         last=np.empty(problem.n_server, np.int64),
         n_part=np.empty(1, np.int64),
         n_tree=np.empty(1, np.int64),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexnet.cost.coverage import data_parallel_servers
 from flexnet.errors import FlexNetError
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
@@ -34,7 +35,7 @@ from flexnet.search.rebuild import (
 )
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
-from flexnet.search.starts.data_parallel import data_parallel, data_parallel_servers
+from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.state import State
@@ -168,7 +169,8 @@ class _Layout:
         if len(strategies) > 1 and self.family.follows_demand and pricer.demand(best).model_parallel.any():
             n_network = min(PRICED_TASKS // len(pricer.tasks(best).kind), MOST_NETWORKS)
             state = min([state, *(begun(best) for _ in range(n_network))], key=_seconds)
-        return self._prepared(search, state, "imported" if imported else STARTS[name].name)
+        told = self._data_parallel() if name == "data" else STARTS[name].name
+        return self._prepared(search, state, "imported" if imported else told)
 
     def portfolio(self, imported: bool) -> Prepared:
         """All starts, or an imported one alone, annealed in rounds."""
@@ -201,8 +203,11 @@ class _Layout:
 
     def _data_parallel(self) -> str:
         """What data parallelism is called: with how many servers, where micro-batches are too small for all."""
-        n = data_parallel_servers(self.space)
-        return STARTS["data"].name if n == self.problem.cluster.n_server else f"{n}-server {STARTS['data'].name}"
+        n_server, problem = self.problem.cluster.n_server, self.problem
+        n = n_server
+        if problem.micro_batches > 1:
+            n = data_parallel_servers(problem.graph, self.space.degrees, n_server)
+        return STARTS["data"].name if n == n_server else f"{n}-server {STARTS['data'].name}"
 
     def _is_uneven(self) -> bool:
         """Whether TopoOpt's rings leave an interface of every server to pairs, which may send nothing."""

@@ -28,7 +28,8 @@ class Phase:
 def phases_of(graph: TaskGraph, timeline: Timeline) -> tuple[Phase, ...]:
     """Forward: until the last forward task has ended; backward: from then until the last backward task has; all-reduce.
 
-    The last are the all-reduces that are left then; without compute tasks there is nothing else.
+    The last are the all-reduces that are left then; without compute tasks there is nothing else.  Passes of several
+    micro-batches take turns, so forward is until that of the last one then, with backward passes of others.
     """
     compute = graph.kind <= BACKWARD
     if not compute.any():

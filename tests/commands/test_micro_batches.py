@@ -36,8 +36,17 @@ def test_a_plan_of_micro_batches_is_told_written_and_replayed(
 def test_micro_batches_may_have_fewer_samples_than_there_are_gpus(capsys: pytest.CaptureFixture[str]) -> None:
     """Of 2 samples each, two of four servers have one; stages of a pipeline may have all."""
     assert main(search_words("--micro-batches", "32", "--search-budget", "20")) == 0
-    shown = capsys.readouterr().out
-    assert "the 2-server data-parallel start" in shown
+    assert "the 2-server data-parallel start" in capsys.readouterr().out
+    chain = ("--semantics", "original", "--method", "mcmc", "--search-budget", "5")
+    assert main(search_words("--micro-batches", "32", *chain)) == 0
+    assert "the 2-server data-parallel start" in capsys.readouterr().out
+
+
+def test_operators_with_batches_of_their_own_are_cut_where_all_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Experts have room for seven of eight samples, which are on one server."""
+    words = ("search", "moe", "-b", "64", "--nsimnode", "4", "--topology", "fattree", "--search-budget", "5")
+    assert main([*words, "--micro-batches", "8"]) == 0
+    assert "the 1-server data-parallel start" in capsys.readouterr().out
 
 
 def test_a_measurement_file_is_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

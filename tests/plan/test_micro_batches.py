@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from random_models import in_micro_batches, mlp, random_configs, random_problem,
 
 from flexnet import Cluster, FlexNetError, build_network, replay
 from flexnet.cost.table import CostTable, Entry
+from flexnet.plan.kernels.micro_batches import count_under_way
 from flexnet.plan.memory import memory_by_server
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
@@ -45,7 +47,8 @@ def in_order(problem: Problem, strategy: Strategy, graph: TaskGraph, n_part: int
     own = [task for task in range(n_part) if graph.kind[task] == FORWARD]
     for op in problem.graph.operators:
         before = [stage_of[source.op] for source in op.inputs if source.op is not None]
-        if stage_of[op.index] in before:
+        begins, enters = stage_of[op.index] not in before, set(before) - {stage_of[op.index]}
+        if not (begins or enters):
             continue
         under_way = min(2 * stage_of[op.index] + 1, problem.micro_batches)
         for task in (task for task in own if graph.op[task] == op.index):
@@ -53,7 +56,7 @@ def in_order(problem: Problem, strategy: Strategy, graph: TaskGraph, n_part: int
             last = max(one for one in here if stage_of[graph.op[one]] == stage_of[op.index])
             for batch in range(1, problem.micro_batches):
                 now = task + batch * n_part
-                if under_way > 1:
+                if begins and under_way > 1:
                     found.add((last + (batch - 1) * n_part, now))
                 if batch >= under_way:
                     found.add((task + 1 + (batch - under_way) * n_part, now))
@@ -94,6 +97,24 @@ def test_each_runs_the_model_and_gradients_are_reduced_once(semantics: Semantics
     batch_of = all_.rank // (2 * len(configs))
     assert (np.diff(batch_of[np.isin(all_.kind, (FORWARD, BACKWARD))]) >= 0).all()
     assert (np.diff(batch_of[all_.kind == NOMINAL_COMM]) >= 0).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_no_more_are_under_way_than_memory_counts(seed: int) -> None:
+    """A part's forward pass needs its own backward pass of the micro-batch that makes room, whatever comes between."""
+    rng = np.random.default_rng(seed)
+    problem = in_micro_batches(random_problem(rng, CORRECTED), 6)
+    strategy = make_strategy(problem, random_configs(rng, problem))
+    graph, n_op = build(problem, strategy), len(problem.graph.operators)
+    waits = nx.DiGraph(edges(graph))
+    n_part = int((graph.kind <= BACKWARD).sum()) // 6
+    under_way = np.empty(n_op, np.int64)
+    count_under_way(problem.arrays, strategy, under_way, np.empty(problem.cluster.n_server, np.int64))
+    for task in range(0, n_part, 2):
+        room = int(under_way[graph.op[task]])
+        if room < 6:
+            assert nx.has_path(waits, task + 1, task + room * n_part)
 
 
 def chain(n_server: int, micro_batches: int, *, memory: int = 1000) -> Problem:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from flexnet.errors import FlexNetError
-from flexnet.model.cutting import divisors
 from flexnet.network.topologies import TOPOLOGIES
 from flexnet.plan.cluster import Cluster
 
@@ -19,7 +18,6 @@ __all__ = [
     "check_divides",
     "check_drawing",
     "check_parameters",
-    "data_parallel_servers",
     "degree_of",
 ]
 
@@ -122,9 +120,3 @@ def check_divides(batch_size: int, cluster: Cluster, *, measured: bool, micro_ba
             f"it must be a multiple of {n_part}, such as {-(-batch_size // n_part) * n_part}"
         )
     return batch_size // micro_batches
-
-
-def data_parallel_servers(micro_batch: int, cluster: Cluster, *, measured: bool) -> int:
-    """Servers that a micro-batch divides over: as many as can be of those that divide the servers."""
-    gpus = 1 if measured else cluster.gpus
-    return max(n for n in divisors(cluster.n_server, cluster.n_server) if micro_batch % (n * gpus) == 0)

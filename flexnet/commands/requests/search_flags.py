@@ -103,8 +103,8 @@ SEARCH_FLAGS = [
         type=Whole(1, MAX_MICRO_BATCHES),
         default=1,
         metavar="N",
-        help="parts of the batch that an iteration runs one after the other before gradients are reduced, as in "
-        "pipelines and gradient accumulation (default 1); a measurement file is of one",
+        help="parts of the batch, after all of which gradients are reduced, as in pipelines and gradient accumulation "
+        "(default 1); a measurement file is of one",
     ),
     Flag(
         ["net_opt", "--net-opt"],

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from flexnet.commands.console.printing import warn
-from flexnet.commands.requests.limits import data_parallel_servers
 from flexnet.commands.requests.search import SearchRequest
 from flexnet.cost.coverage import check_covers
 from flexnet.cost.estimate import complete_table, memory_of
@@ -68,7 +67,6 @@ def read_costs(request: SearchRequest) -> CostTable:
         If not.
     """
     cluster, graph = request.cluster, request.graph
-    n_start = data_parallel_servers(graph.batch_size, cluster, measured=request.mfile is not None)
     if request.mfile is not None:
         batch = graph.batch_size if request.micro_batches == 1 else None
         table = read_measurement(request.mfile, batch_size=batch, n_server=cluster.n_server, big_gpu=cluster.big_gpu)
@@ -86,9 +84,9 @@ def read_costs(request: SearchRequest) -> CostTable:
             big_gpu=cluster.big_gpu,
             parameter_parallel=request.settings.parameter_parallel,
             dtype=request.dtype,
-            data_parallel=n_start,
+            data_parallel=0 if request.micro_batches == 1 else 1,
         )
-    check_covers(table, graph, n_start)
+    check_covers(table, graph, over_all=request.micro_batches == 1)
     if request.every_cut:
         return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table

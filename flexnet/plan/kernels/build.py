@@ -65,7 +65,7 @@ def build_tasks(problem, strategy, parents, counted, work):  # type: ignore[no-u
             add_all_reduces(problem, strategy, work, op, weight)
     for batch in range(problem.micro_batches):
         _add_all_transfers(problem, strategy, parents, counted, work, batch)
-        for op in range(n_op):
+        for op in range(n_op):  # of the next micro-batch
             work.first[op] += work.n_part[0]
     n_task, n_record, n_group, n_member = work.n_task[0], work.n_record[0], work.n_group[0], work.n_member[0]
     if has_room(work):
@@ -103,8 +103,9 @@ def _add_all_transfers(problem, strategy, parents, counted, work, batch):  # typ
                     hand_on(problem, strategy, work, edge, first_record, parents)
     if problem.in_turn and work.n_task[0] <= work.kind.shape[0]:
         let_take_turns(problem, work, n_before, work.n_task[0])
-    for task in range(n_before if batch > 0 else work.n_task[0], min(work.n_task[0], work.rank.shape[0])):
-        work.rank[task] += 2 * batch * problem.rank.shape[0]
+    if batch > 0:
+        for task in range(n_before, min(work.n_task[0], work.rank.shape[0])):
+            work.rank[task] += 2 * batch * problem.rank.shape[0]
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Micro-batches: of which an iteration runs one after the other, before gradients are reduced.
+"""Micro-batches: parts of the batch, after all of which gradients are reduced.
 
 Servers that share no operator along some edge of the model are stages of a pipeline, where one computes a micro-batch
 while the next computes the one before (GPipe, arXiv:1811.06965).  Each runs forward and backward passes by turns, and
@@ -35,10 +35,11 @@ def count_under_way(problem, strategy, found, last):  # type: ignore[no-untyped-
 
 @inlined
 def order_micro_batches(problem, strategy, work):  # type: ignore[no-untyped-def]
-    """Let parts wait for those of micro-batches before, whose tasks are all there.
+    """Let parts wait for those of micro-batches before, whose tasks are all there; ``work.first`` is of the first one.
 
-    What begins a stage waits until its server has gone through the stage with the micro-batch before, and has got the
-    gradients of the one that makes room.
+    What reads from another stage waits for its own gradients of the micro-batch that makes room.  What reads nothing
+    of its own stage begins it, and waits until its server has gone through the stage with the micro-batch before; with
+    one under way that is so already, for gradients come later.
     """
     n_op = problem.rank.shape[0]
     n_part = work.n_part[0]
@@ -46,10 +47,13 @@ def order_micro_batches(problem, strategy, work):  # type: ignore[no-untyped-def
     most = 0
     for op in range(n_op):
         work.begins[op] = True
+        work.enters[op] = False
         most = max(most, work.stage[op])
     for edge in range(problem.edge_src.shape[0]):
         if work.stage[problem.edge_src[edge]] == work.stage[problem.edge_dst[edge]]:
             work.begins[problem.edge_dst[edge]] = False
+        else:
+            work.enters[problem.edge_dst[edge]] = True
     for stage in range(most + 1):
         for op in range(n_op):
             if work.stage[op] == stage:
@@ -57,12 +61,13 @@ def order_micro_batches(problem, strategy, work):  # type: ignore[no-untyped-def
                     work.last[strategy.devices[op, j]] = work.first[op] + 2 * j
         under_way = _under_way(problem, stage)
         for op in range(n_op):
-            if work.stage[op] == stage and work.begins[op]:
+            begins = work.begins[op]
+            if work.stage[op] == stage and (begins or work.enters[op]):
                 for j in range(problem.parts[problem.candidate_ptr[op] + strategy.choice[op]]):
                     forward = work.first[op] + 2 * j
                     last = work.last[strategy.devices[op, j]]
                     for batch in range(1, problem.micro_batches):
-                        if under_way > 1:
+                        if begins and under_way > 1:
                             add_record(work, last + (batch - 1) * n_part, forward + batch * n_part)
                         if batch >= under_way:
                             before = forward + 1 + (batch - under_way) * n_part

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexnet.model.cutting import batch_degrees, divisors
+from flexnet.cost.coverage import data_parallel_servers
+from flexnet.model.cutting import batch_degrees
 from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.network.family import TopologyFamily
@@ -12,7 +13,7 @@ from flexnet.plan.strategy import Config, Strategy, configs_of
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["DataParallel", "data_parallel", "data_parallel_servers", "not_data_parallel"]
+__all__ = ["DataParallel", "data_parallel", "not_data_parallel"]
 
 
 class DataParallel(Start):
@@ -27,21 +28,6 @@ class DataParallel(Start):
         return StartPoints(())
 
 
-def data_parallel_servers(space: MoveSpace) -> int:
-    """Over how many servers data parallelism can be: all, unless micro-batches have fewer samples than there are GPUs.
-
-    At least one, which an operator that cannot be on one alone is refused for (`flexnet.cost.coverage`).
-    """
-    operators, n_server = space.problem.graph.operators, space.problem.cluster.n_server
-    if space.problem.micro_batches == 1:
-        return n_server
-    cut = [op for op in operators if not kind_of(op).whole]
-    for n in reversed(divisors(n_server, n_server)):
-        if all(batch_degrees(op.rank, n) in space.degrees[op.index] for op in cut):
-            return n
-    return 1
-
-
 def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
     """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372).
 
@@ -49,7 +35,9 @@ def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
     """
     problem = space.problem
     n_server = problem.cluster.n_server
-    n_parallel = data_parallel_servers(space)
+    n_parallel = n_server
+    if problem.micro_batches > 1:
+        n_parallel = data_parallel_servers(problem.graph, space.degrees, n_server)
     configs = []
     n_whole = 0
     for op in problem.graph.operators:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.cost.coverage import is_data_parallel
 from flexnet.exact.solver import solve
 from flexnet.exact.terms import place
 from flexnet.model.cutting import batch_degrees, divisors
@@ -24,7 +25,7 @@ from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
-from flexnet.search.starts.data_parallel import data_parallel, data_parallel_servers
+from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.layers import many_layered, stage_counts
 from flexnet.search.starts.start import Start, StartPoints, at_most
 
@@ -62,8 +63,10 @@ class Stages(Start):
             bases.append((base, tuple(op for op in cut if op in branched)))
         bases += _with_another_cut(space, family, base, cut)
         found, most = list[Strategy](), at_most(space.problem, MOST)
-        widest = data_parallel_servers(space)
-        counts = [n_stage for n_stage in stage_counts(space.problem)[1:] if n_server // n_stage <= widest]
+        counts = stage_counts(space.problem)[1:]
+        if space.problem.micro_batches > 1:  # which may be too small for all servers of a stage
+            graph = space.problem.graph
+            counts = [n_stage for n_stage in counts if is_data_parallel(graph, space.degrees, n_server // n_stage)]
         for strategy, staged in bases:
             for n_stage in counts:
                 loads = _loads(space, staged, n_server // n_stage)
