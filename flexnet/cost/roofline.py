@@ -37,7 +37,7 @@ def roofline_table(
     every: bool = False,
     dtype: str | None = None,
     efficiency: Efficiency = EFFICIENCY,
-    data_parallel: int = 0,
+    over_all: bool = True,
 ) -> CostTable:
     """Estimate what a profiler would measure for ``graph``.
 
@@ -54,8 +54,8 @@ def roofline_table(
         Arithmetic, a name in `flexnet.model.precision.PRECISIONS`; None for that of the graph, and if it has none for
         the original's: 4 bytes an element, and TF32 where its libraries choose that.
     efficiency : Efficiency
-    data_parallel : int
-        Servers that a search must be able to start data-parallel over: one, for micro-batches, or 0 for all.
+    over_all : bool
+        Whether a search must be able to start data-parallel over all servers, or over one, as with micro-batches.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def roofline_table(
     found, arithmetic = find_gpu(gpu), graph.dtype if dtype is None else dtype
     precision = None if arithmetic is None else find_precision(arithmetic)
     readers = readers_of(graph)
-    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every, data_parallel)
+    cuts = Cuts(n_server, big_gpu, parameter_parallel, attribute_parallel, max_local, every, over_all)
     shapes = plan_shapes(graph, cuts)
     by_key, by_shape = tables_of(
         shapes,

@@ -20,7 +20,7 @@ __all__ = ["Cuts", "Shape", "plan_shapes", "tables_of"]
 class Cuts:
     """How a profiler cuts; see `flexnet.cost.configs.measured_degrees`.
 
-    ``data_parallel`` are the servers that a search must be able to start data-parallel over, 0 for all.
+    ``over_all`` tells whether a search must be able to start data-parallel over all servers, or over one.
     """
 
     n_server: int
@@ -29,12 +29,12 @@ class Cuts:
     attribute_parallel: bool = False
     max_local: int | None = None
     every: bool = False
-    data_parallel: int = 0
+    over_all: bool = True
 
     @property
     def start_servers(self) -> int:
         """Servers that a search must be able to start data-parallel over."""
-        return self.data_parallel or self.n_server
+        return self.n_server if self.over_all else 1
 
     def degrees(self, op: Operator) -> list[tuple[int, ...]]:
         """Configs of ``op`` that are measured, ascending in parts: with ``every`` those of `every_degrees` too."""

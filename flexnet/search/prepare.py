@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexnet.cost.coverage import data_parallel_servers
 from flexnet.errors import FlexNetError
 from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
@@ -35,7 +34,7 @@ from flexnet.search.rebuild import (
 )
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
-from flexnet.search.starts.data_parallel import data_parallel
+from flexnet.search.starts.data_parallel import data_parallel, servers_of
 from flexnet.search.starts.kinds import StartKinds
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.state import State
@@ -203,11 +202,8 @@ class _Layout:
 
     def _data_parallel(self) -> str:
         """What data parallelism is called: with how many servers, where micro-batches are too small for all."""
-        n_server, problem = self.problem.cluster.n_server, self.problem
-        n = n_server
-        if problem.micro_batches > 1:
-            n = data_parallel_servers(problem.graph, self.space.degrees, n_server)
-        return STARTS["data"].name if n == n_server else f"{n}-server {STARTS['data'].name}"
+        n, name = servers_of(self.space), STARTS["data"].name
+        return name if n == self.problem.cluster.n_server else f"{n}-server {name}"
 
     def _is_uneven(self) -> bool:
         """Whether TopoOpt's rings leave an interface of every server to pairs, which may send nothing."""

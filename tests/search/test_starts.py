@@ -419,7 +419,7 @@ def test_a_pipeline_has_stages_that_a_micro_batch_divides_over() -> None:
         x = b.dense(x, 64)
     graph, rng = b.build(), np.random.default_rng(0)
     for n_server, divided in ((16, (1, 2, 4)), (12, (1, 2, 4))):  # not by three, though that is less than four
-        table = complete_table(roofline_table(graph, "a100", n_server=n_server, data_parallel=1), graph)
+        table = complete_table(roofline_table(graph, "a100", n_server=n_server, over_all=False), graph)
         family = family_of("topoopt", degree=4, semantics=CORRECTED)
         one, many = (make_problem(graph, table, Cluster(n_server), CORRECTED, micro_batches=n) for n in (1, 8))
         assert (max(stage_counts(one)), max(stage_counts(many))) == ({16: 8, 12: 6}[n_server], n_server)

@@ -66,9 +66,9 @@ def read_costs(request: SearchRequest) -> CostTable:
     FlexNetError
         If not.
     """
-    cluster, graph = request.cluster, request.graph
+    cluster, graph, over_all = request.cluster, request.graph, request.micro_batches == 1
     if request.mfile is not None:
-        batch = graph.batch_size if request.micro_batches == 1 else None
+        batch = graph.batch_size if over_all else None
         table = read_measurement(request.mfile, batch_size=batch, n_server=cluster.n_server, big_gpu=cluster.big_gpu)
         if table.batch_size != graph.batch_size:
             raise FlexNetError(
@@ -84,9 +84,9 @@ def read_costs(request: SearchRequest) -> CostTable:
             big_gpu=cluster.big_gpu,
             parameter_parallel=request.settings.parameter_parallel,
             dtype=request.dtype,
-            data_parallel=0 if request.micro_batches == 1 else 1,
+            over_all=over_all,
         )
-    check_covers(table, graph, over_all=request.micro_batches == 1)
+    check_covers(table, graph, over_all=over_all)
     if request.every_cut:
         return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
     return table

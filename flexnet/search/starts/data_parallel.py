@@ -13,7 +13,7 @@ from flexnet.plan.strategy import Config, Strategy, configs_of
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.start import Start, StartPoints
 
-__all__ = ["DataParallel", "data_parallel", "not_data_parallel"]
+__all__ = ["DataParallel", "data_parallel", "not_data_parallel", "servers_of"]
 
 
 class DataParallel(Start):
@@ -28,16 +28,18 @@ class DataParallel(Start):
         return StartPoints(())
 
 
-def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
-    """Data parallelism over all servers, embeddings one by one round the servers (simulator.cu:372).
-
-    With micro-batches that are too small for that, over as many as can be.
-    """
+def servers_of(space: MoveSpace) -> int:
+    """Servers that `data_parallel` is over: all, or as many as can be where micro-batches are too small for that."""
     problem = space.problem
     n_server = problem.cluster.n_server
-    n_parallel = n_server
-    if problem.micro_batches > 1:
-        n_parallel = data_parallel_servers(problem.graph, space.degrees, n_server)
+    return n_server if problem.micro_batches == 1 else data_parallel_servers(problem.graph, space.degrees, n_server)
+
+
+def data_parallel(rng: np.random.Generator, space: MoveSpace) -> list[Config]:
+    """Data parallelism over as many as `servers_of` tells, embeddings round all servers (simulator.cu:372)."""
+    problem = space.problem
+    n_server = problem.cluster.n_server
+    n_parallel = servers_of(space)
     configs = []
     n_whole = 0
     for op in problem.graph.operators:
