@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from flexnet.cost.measurement_file import read_measurement, write_measurement
     from flexnet.cost.roofline import roofline_table
     from flexnet.cost.table import CostTable, Entry
+    from flexnet.cost.tensor_parallel import TensorParallel
     from flexnet.errors import FlexNetError
+    from flexnet.exact.tensor_parallel import tensor_parallel
     from flexnet.importing.entry import from_onnx, from_torch
     from flexnet.model.builder import GraphBuilder
     from flexnet.model.graph import ModelGraph, Operator, OpType, Source, Tensor
@@ -147,6 +149,7 @@ __all__ = [
     "TaskArrays",
     "TaskGraph",
     "Tensor",
+    "TensorParallel",
     "Timeline",
     "Topology",
     "TopologyFamily",
@@ -179,6 +182,7 @@ __all__ = [
     "roofline_table",
     "strategy_json",
     "strategy_text",
+    "tensor_parallel",
     "us_to_s",
     "wire",
     "with_cycles",
@@ -199,6 +203,7 @@ _HOMES = {
     "cost.measurement_file": ("read_measurement", "write_measurement"),
     "cost.roofline": ("roofline_table",),
     "cost.estimate": ("complete_table",),
+    "cost.tensor_parallel": ("TensorParallel",),
     "plan.cluster": ("Cluster",),
     "plan.semantics": ("CORRECTED", "ORIGINAL", "Semantics"),
     "plan.optimizers": ("OPTIMIZERS",),
@@ -226,6 +231,7 @@ _HOMES = {
     "simulate.phases": ("Phase",),
     "simulate.replay_report": ("Replay",),
     "simulate.replay": ("replay",),
+    "exact.tensor_parallel": ("tensor_parallel",),
     "taskgraph_file.read": ("read_taskgraph",),
     "search.settings": ("Settings",),
     "search.find": ("find_plan",),

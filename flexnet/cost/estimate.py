@@ -24,10 +24,17 @@ from flexnet.model.graph import ModelGraph, Operator
 from flexnet.model.operators import kind_of
 from flexnet.model.precision import Precision, find_precision
 
-__all__ = ["complete_table", "estimate_entry", "gpu_of", "memory_of"]
+__all__ = ["Roofline", "by_ratio", "complete_table", "estimate_entry", "gpu_of", "memory_of"]
 
 
-def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu: str | Gpu | None = None) -> CostTable:
+def complete_table(
+    table: CostTable,
+    graph: ModelGraph,
+    *,
+    big_gpu: int = 0,
+    gpu: str | Gpu | None = None,
+    groups: int | None = None,
+) -> CostTable:
     """The table with an entry for every cut of every operator of a model that a search may choose.
 
     Parameters
@@ -39,6 +46,9 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
         GPUs of a server acting as one, as the table was made for.
     gpu : str or Gpu, optional
         Whose data sheet estimates; None for the GPU that the table's provenance names, or the A100.
+    groups : int, optional
+        Into how many equal parts a server's samples must fall, where its GPUs will share other things than samples too
+        (`flexnet.cost.tensor_parallel`); as many as it has GPUs unless given.
 
     Returns
     -------
@@ -63,7 +73,7 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
     >>> [(entry.degrees, entry.estimated) for entry in table.candidates(b.build().operators[0])]
     [((1, 1), False), ((1, 2), False), ((1, 1, 2), True), ((2, 1), True)]
     """
-    on = _Roofline(_gpu(table, gpu), big_gpu, _precision(table), table.estimated)
+    on = Roofline.of_table(table, big_gpu, held=table.estimated, gpu=gpu)
     readers = readers_of(graph)
     shapes: dict[str, tuple[Entry, ...]] = {}
     for op in graph.operators:
@@ -73,7 +83,9 @@ def complete_table(table: CostTable, graph: ModelGraph, *, big_gpu: int = 0, gpu
         known = _of_its_shape(op, name, table, graph, on, readers)
         have = {entry.degrees for entry in known}
         wanted = [
-            degrees for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu) if degrees not in have
+            degrees
+            for degrees in every_degrees(op, n_server=table.n_server, big_gpu=big_gpu if groups is None else groups)
+            if degrees not in have
         ]
         read = readers[op.index]
         relatives = _relatives(op, known, on, read) if wanted else ()
@@ -85,7 +97,7 @@ def estimate_entry(
     op: Operator, degrees: tuple[int, ...], known: tuple[Entry, ...], *, big_gpu: int, gpu: Gpu
 ) -> Entry:
     """What a config of ``op`` costs by its nearest relative in ``known``, which must not be empty."""
-    on, readers = _Roofline(gpu, big_gpu), (1,) * len(op.inputs)
+    on, readers = Roofline(gpu, big_gpu), (1,) * len(op.inputs)
     return _estimated(op, degrees, _relatives(op, known, on, readers), on, readers)
 
 
@@ -133,13 +145,18 @@ def _gpu(table: CostTable, gpu: str | Gpu | None) -> Gpu:
     return find_gpu(gpu) if gpu is not None else gpu_of(table) or find_gpu("a100")
 
 
-class _Roofline(NamedTuple):
+class Roofline(NamedTuple):
     """What the roofline has for configs on a GPU."""
 
     gpu: Gpu
     big_gpu: int
     precision: Precision | None = None
     held: bool = False  # counts memory as estimated tables of a precision do
+
+    @classmethod
+    def of_table(cls, table: CostTable, big_gpu: int, *, held: bool, gpu: str | Gpu | None = None) -> "Roofline":
+        """Of the GPU that a table names, or the A100, unless another is given, and in the arithmetic of its ratios."""
+        return cls(_gpu(table, gpu), big_gpu, _precision(table), held)
 
     def of(self, op: Operator, degrees: tuple[int, ...], readers: tuple[int, ...]) -> tuple[float, float, int]:
         """Seconds forward and back, and bytes, of one part."""
@@ -151,7 +168,7 @@ class _Roofline(NamedTuple):
 
 
 def _of_its_shape(
-    op: Operator, name: str, table: CostTable, graph: ModelGraph, on: _Roofline, readers: tuple[tuple[int, ...], ...]
+    op: Operator, name: str, table: CostTable, graph: ModelGraph, on: Roofline, readers: tuple[tuple[int, ...], ...]
 ) -> tuple[Entry, ...]:
     """What a table has of an operator; scaled from another shape of its name if it tells shapes apart and has it not.
 
@@ -164,7 +181,7 @@ def _of_its_shape(
     if shape_name(first) not in table.shapes:
         return known
     return tuple(
-        _by_ratio(
+        by_ratio(
             entry.degrees,
             entry,
             on.of(op, entry.degrees, readers[op.index]),
@@ -174,24 +191,22 @@ def _of_its_shape(
     )
 
 
-def _relatives(
-    op: Operator, known: tuple[Entry, ...], on: _Roofline, readers: tuple[int, ...]
-) -> tuple[_Relative, ...]:
+def _relatives(op: Operator, known: tuple[Entry, ...], on: Roofline, readers: tuple[int, ...]) -> tuple[_Relative, ...]:
     if not known:
         raise FlexNetError(f"operator {op.name} ({op.key}) has no known config to estimate others from")
     return tuple({entry.degrees: _Relative(entry, *on.of(op, entry.degrees, readers)) for entry in known}.values())
 
 
 def _estimated(
-    op: Operator, degrees: tuple[int, ...], relatives: tuple[_Relative, ...], on: _Roofline, readers: tuple[int, ...]
+    op: Operator, degrees: tuple[int, ...], relatives: tuple[_Relative, ...], on: Roofline, readers: tuple[int, ...]
 ) -> Entry:
     parts = log(prod(degrees))
     # Of two equally near ones that with more parts: it is cut finer, as what is asked for mostly is.
     near = min(relatives, key=lambda one: (abs(log(prod(one.entry.degrees)) - parts), -prod(one.entry.degrees)))
-    return _by_ratio(degrees, near.entry, on.of(op, degrees, readers), (near.forward, near.backward, near.memory))
+    return by_ratio(degrees, near.entry, on.of(op, degrees, readers), (near.forward, near.backward, near.memory))
 
 
-def _by_ratio(
+def by_ratio(
     degrees: tuple[int, ...], known: Entry, wanted: tuple[float, float, int], here: tuple[float, float, int]
 ) -> Entry:
     """What is known of a config times the ratios of what the roofline has for what is wanted and for that."""

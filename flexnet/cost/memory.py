@@ -56,20 +56,22 @@ def _per_weight(precision: Precision) -> int:
     return precision.weight_bytes + precision.gradient_bytes
 
 
-def kept_bytes(op: Operator, entry: Entry, big_gpu: int, precision: Precision) -> int:
+def kept_bytes(op: Operator, degrees: tuple[int, ...], held: int, big_gpu: int, precision: Precision) -> int:
     """Bytes of a part's memory that every micro-batch under way needs anew: all but weights and their gradients.
 
     Parameters
     ----------
     op : Operator
         Not cut.
-    entry : Entry
-        Config, and its memory.
+    degrees : tuple of int
+        Config.
+    held : int
+        Memory of a part.
     big_gpu, precision : int, Precision
         As of `held_bytes`.
     """
-    part = part_of(op, entry.degrees, big_gpu)
-    return max(entry.memory - _per_weight(precision) * sum(weight.volume for weight in part.weights), 0)
+    part = part_of(op, degrees, big_gpu)
+    return max(held - _per_weight(precision) * sum(weight.volume for weight in part.weights), 0)
 
 
 def readers_of(graph: ModelGraph) -> tuple[tuple[int, ...], ...]:

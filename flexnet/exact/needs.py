@@ -197,7 +197,6 @@ def _reductions(
     weights = [w for w in range(arrays.weight_ptr[op], arrays.weight_ptr[op + 1]) if not arrays.weight_is_tied[w]]
     inside, sent, total = np.zeros((len(weights), len(at))), np.zeros((len(weights), len(at))), np.zeros(len(at))
     once, once_total = np.zeros(len(at)), np.zeros(len(at))
-    gpus = 0 if arrays.is_whole[op] else problem.cluster.big_gpu
     for i, w in enumerate(weights):
         cut, reduction = arrays.weight_cut[w], arrays.rank[op]
         shards = np.where(cut, arrays.degrees[at], 1).prod(axis=1)
@@ -211,8 +210,9 @@ def _reductions(
         total += sent[i] * members * groups
         once += sent[i] * (groups == 1)
         once_total += sent[i] * members * (groups == 1)
+        gpus, pieces = int(arrays.weight_gpus[w]), int(arrays.weight_pieces[w])
         if gpus and not is_shared:
-            inside[i] = 2.0 * (gpus - 1) / gpus * size / problem.cluster.inter_gpu_bandwidth
+            inside[i] = 2.0 * (gpus - 1) / gpus * (size / pieces) / problem.cluster.inter_gpu_bandwidth
     return inside, sent, total, once, once_total
 
 

@@ -17,10 +17,11 @@ from flexnet.exact.kernels.pairs import PairWork, pair_bytes
 from flexnet.exact.tables import CostTables, Shared
 from flexnet.interrupts import check
 from flexnet.model.cutting import partial_sums, side_by_side
+from flexnet.plan.arrays import ProblemArrays
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Config
 
-__all__ = ["Terms", "measured_terms", "place"]
+__all__ = ["Terms", "edge_rows", "measured_terms", "pair_elements", "place"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -107,9 +108,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     first: list[int] = []  # of the edges that carry the same tensor
     homes = _homes(problem, degrees)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
-        rank = int(arrays.edge_rank[e])
-        windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
-        edge = np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
+        edge = edge_rows(arrays, e)
         before = int(arrays.edge_before[e])
         first.append(first[before] if before >= 0 else e)
         if (first[e], v, edge.tobytes()) in brought:  # an operator that reads it twice
@@ -120,7 +119,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
         if key not in known:
             check()
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v], int(arrays.rank[v])
-            elements = _pair_elements(edge, *ends, n_server, strided=strided)
+            elements = pair_elements(edge, *ends, n_server, strided=strided)
             known[key] = 2.0 * problem.micro_batches * size * elements  # there and back
         moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
     return Terms(
@@ -144,7 +143,14 @@ def place(problem: Problem, terms: Terms, choices: Sequence[int], *, strided: bo
     return configs
 
 
-def _pair_elements(
+def edge_rows(arrays: ProblemArrays, e: int) -> Ints:
+    """Of each dimension of an edge what `flexnet.exact.kernels.pairs.pair_bytes` takes, (rank, 6)."""
+    rank = int(arrays.edge_rank[e])
+    windows = arrays.edge_extent, arrays.edge_stride, arrays.edge_window, arrays.edge_padding
+    return np.stack([c[e, :rank] for c in (arrays.edge_dims, arrays.edge_split, *windows)], axis=1)
+
+
+def pair_elements(
     edge: Ints,
     producer: Ints,
     consumer: Ints,

@@ -20,7 +20,7 @@ MAX_RANK = 6
 class ProblemArrays(NamedTuple):
     """Struct of arrays; shapes in brackets.
 
-    Scalars: ``n_server``, ``interfaces`` (of a server), ``big_gpu``, ``inter_gpu_bandwidth`` (bytes/s),
+    Scalars: ``n_server``, ``interfaces`` (of a server), ``inter_gpu_bandwidth`` (bytes/s),
     ``exact_intra_server``, ``micro_batches`` (after which gradients are reduced).
     Operators: ``rank`` (n_op,), ``is_whole`` (n_op,; never cut, on one GPU), ``candidate_ptr`` (n_op+1,).
     Candidates: ``degrees`` (n_candidate, MAX_RANK; behind those of output 0 that of a reduction, or 1), ``parts``,
@@ -29,7 +29,9 @@ class ProblemArrays(NamedTuple):
     other one).
     Weights: ``weight_ptr`` (n_op+1,), ``weight_bytes`` (n_weight,), ``weight_cut`` (n_weight, MAX_RANK): whether a
     config dimension shards it; where none does, every part holds all of it; ``weight_is_tied``: it is that of an
-    operator before, which counts it.  Users of a weight that operators share, its own first, none of any other:
+    operator before, which counts it; ``weight_pieces``, ``weight_gpus``: into how many pieces the GPUs of a server cut
+    what a part has of it, and how many of them have each, 0 where they reduce nothing.  Users of a weight that
+    operators share, its own first, none of any other:
     ``user_ptr`` (n_weight+1,), ``user_op`` (n_user,), ``user_cut`` (n_user, MAX_RANK): the operator's config dimension
     that cuts each dimension of the weight, -1 where none does.
     Edges, by consumer then input: ``edge_src``, ``edge_dst``, ``edge_rank``, ``edge_dims`` (n_edge, MAX_RANK),
@@ -45,7 +47,6 @@ class ProblemArrays(NamedTuple):
 
     n_server: int
     interfaces: int
-    big_gpu: int
     inter_gpu_bandwidth: float
     exact_intra_server: bool
     micro_batches: int
@@ -63,6 +64,8 @@ class ProblemArrays(NamedTuple):
     weight_bytes: Ints
     weight_cut: npt.NDArray[np.bool_]
     weight_is_tied: npt.NDArray[np.bool_]
+    weight_pieces: Ints
+    weight_gpus: Ints
     user_ptr: Ints
     user_op: Ints
     user_cut: Ints

@@ -46,7 +46,10 @@ def excerpt(problem: Problem, n_server: int) -> Problem:
     short = ModelGraph(graph.name, graph.batch_size, operators, graph.dtype)
     cluster = replace(problem.cluster, n_server=n_server)
     table = replace(problem.table, n_server=n_server)
-    return make_problem(short, table, cluster, problem.semantics, micro_batches=problem.micro_batches)
+    parallel = problem.parallel.of_operators(list(at))
+    return make_problem(
+        short, table, cluster, problem.semantics, micro_batches=problem.micro_batches, parallel=parallel
+    )
 
 
 def _numbers(kept: tuple[int, ...]) -> dict[int, int]:

@@ -6,9 +6,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from flexnet.cost.estimate import Roofline
 from flexnet.cost.memory import as_held, kept_bytes
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
+from flexnet.cost.tensor_parallel import TensorParallel, in_groups
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import aligned_split
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, Tensor
@@ -17,6 +19,7 @@ from flexnet.model.operators.kind import Window
 from flexnet.model.precision import PRECISIONS, Precision
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
+from flexnet.plan.in_server import weights_in_server
 from flexnet.plan.optimizers import OPTIMIZERS, state_of_part
 from flexnet.plan.semantics import Semantics
 from flexnet.plan.tied import users_of
@@ -46,6 +49,7 @@ class Problem:
     semantics: Semantics
     candidates: tuple[tuple[Entry, ...], ...]
     arrays: ProblemArrays
+    parallel: TensorParallel
 
     @property
     def micro_batches(self) -> int:
@@ -61,6 +65,10 @@ class Problem:
         """The same problem, but that no transfer takes turns."""
         semantics = replace(self.semantics, transfers_in_turn=False)
         return replace(self, semantics=semantics, arrays=self.arrays._replace(in_turn=False))
+
+    def of_one_micro_batch(self) -> "Problem":
+        """The problem that has no other."""
+        return replace(self, arrays=self.arrays._replace(micro_batches=1))
 
     @property
     def may_relay(self) -> bool:
@@ -92,10 +100,11 @@ class Problem:
             raise FlexNetError(f"a bucket has {bucket_bytes} bytes; it must be a finite number, 0 or more")
         return replace(self, arrays=self.arrays._replace(bucket_bytes=int(bucket_bytes)))
 
-    def classes(self) -> tuple[tuple[str, bool], ...]:
+    def classes(self) -> tuple[tuple[object, ...], ...]:
         """Of every operator what is the same for all that have its shape and its candidates."""
         read = self.graph.read_operators()
-        return tuple((shape_name(op), op.index in read) for op in self.graph.operators)
+        alike = self.parallel.degrees, self.parallel.lacking
+        return tuple((shape_name(op), op.index in read, *(of[op.index] for of in alike)) for op in self.graph.operators)
 
     def choice_of(self, op: int, degrees: tuple[int, ...]) -> int:
         """Index of the candidate of operator ``op`` with these degrees.
@@ -131,6 +140,7 @@ def make_problem(
     *,
     optimizer: str = "sgd",
     micro_batches: int = 1,
+    parallel: TensorParallel | None = None,
 ) -> Problem:
     """Lay out ``graph`` and ``table`` for the kernels.
 
@@ -148,6 +158,9 @@ def make_problem(
     micro_batches : int
         An iteration runs ``graph`` so many times, once for each part of its batch, and reduces gradients then
         (`flexnet.plan.kernels.micro_batches`); graph and table are those of one micro-batch.
+    parallel : TensorParallel, optional
+        How groups of GPUs share parts, whatever the table says of them (`flexnet.cost.tensor_parallel.in_groups`).
+        None: each GPU of a server computes some of its samples.
 
     Raises
     ------
@@ -164,11 +177,22 @@ def make_problem(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
         )
     precision = PRECISIONS["fp32" if table.dtype is None else table.dtype]
+    if parallel is None:
+        parallel = TensorParallel.by_samples(graph, cluster.big_gpu, cluster.inter_gpu_bandwidth)
     read = graph.read_operators()
     candidates = tuple(_candidates(op, op.index in read, table, cluster, semantics) for op in graph.operators)
     if semantics.limit_memory and table.dtype is not None and not table.estimated:
         candidates = as_held(graph, candidates, cluster.big_gpu, precision)
+    if parallel.gpus > 1:
+        on = Roofline.of_table(table, _gpus_by_samples(table, cluster), held=table.estimated)
+        held = table.dtype is not None and (table.estimated or semantics.limit_memory)
+        candidates = in_groups(graph, candidates, parallel, on, precision, held=held)
     flat = [entry for entries in candidates for entry in entries]
+    of_gpus = [
+        (op, entry.memory, parallel.of_gpus(op, entry.degrees))
+        for op, entries in zip(graph.operators, candidates, strict=True)
+        for entry in entries
+    ]
     weights = [(op, w) for op in graph.operators for w in range(len(op.weights))]
     edges = [(op, i) for op in graph.operators for i, source in enumerate(op.inputs) if source.op is not None]
     inherited = _inherited_bytes(graph)
@@ -178,7 +202,6 @@ def make_problem(
     arrays = ProblemArrays(
         n_server=cluster.n_server,
         interfaces=cluster.degree,
-        big_gpu=cluster.big_gpu,
         inter_gpu_bandwidth=float(cluster.inter_gpu_bandwidth),
         exact_intra_server=semantics.intra_server_factor_exact,
         micro_batches=micro_batches,
@@ -199,22 +222,21 @@ def make_problem(
         backward=np.array([entry.backward for entry in flat]),
         memory=_ints(
             [
-                entry.memory + state_of_part(op, entry.degrees, optimizer, precision, cluster.gpus, semantics)
-                for op, entries in zip(graph.operators, candidates, strict=True)
-                for entry in entries
+                memory + state_of_part(op, degrees, optimizer, precision, max(parallel.groups, 1), semantics)
+                for op, memory, degrees in of_gpus
             ]
         ),
         kept=_ints(
             [
-                0 if micro_batches == 1 else kept_bytes(op, entry, cluster.big_gpu, precision)
-                for op, entries in zip(graph.operators, candidates, strict=True)
-                for entry in entries
+                0 if micro_batches == 1 else kept_bytes(op, degrees, memory, parallel.groups, precision)
+                for op, memory, degrees in of_gpus
             ]
         ),
         weight_ptr=_pointers([len(op.weights) for op in graph.operators]),
         weight_bytes=_ints([precision.gradient_bytes * op.weights[w].volume for op, w in weights]),
         weight_cut=_weight_cuts(weights, semantics),
         **users_of(graph.operators, shared=semantics.shard_parameters)._asdict(),
+        **weights_in_server(weights, parallel)._asdict(),
         edge_src=_ints([_producer(op, i) for op, i in edges]),
         edge_dst=_ints([op.index for op, _ in edges]),
         edge_rank=_ints([len(tensor.dims) for tensor in tensors]),
@@ -245,7 +267,13 @@ def make_problem(
         needed=needs(len(graph.operators), [(_producer(op, i), op.index) for op, i in edges]),
         bucket_bytes=0,
     )
-    return Problem(graph, table, cluster, semantics, candidates, arrays)
+    return Problem(graph, table, cluster, semantics, candidates, arrays, parallel)
+
+
+def _gpus_by_samples(table: CostTable, cluster: Cluster) -> int:
+    """GPUs of a server of which a table has the times; the original's files do not tell."""
+    said = table.provenance.get("big_gpu")
+    return said if isinstance(said, int) else cluster.big_gpu
 
 
 def _candidates(

@@ -1,6 +1,6 @@
 """Builds the task graph of a strategy, again and again in the same memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.transfer_order import spread_transfers
 from flexnet.structs import held
 
-__all__ = ["NO_TREES", "Builder", "Trees", "build"]
+__all__ = ["NO_TREES", "Builder", "Trees", "build", "count_tasks"]
 
 Trees = Callable[[], npt.NDArray[np.int16]]
 """Tells of a network who hands on to whom (`flexnet.network.relays.trees_on`), once it is needed."""
@@ -154,6 +154,16 @@ class Builder:
             work.group_ptr[: n_group + 1],
             work.group[:n_member],
         )
+
+
+def count_tasks(problem: Problem, strategies: Iterable[Strategy]) -> list[int]:
+    """About how many tasks strategies have, whose task graphs may be far too large to be built."""
+    work = held(_workspace(problem.arrays, problem.may_relay, 1, 1, 1, 1))
+    one_batch = held(problem.of_one_micro_batch().arrays)
+    return [
+        problem.micro_batches * int(build_tasks(one_batch, strategy, NO_TREES, False, work)[0])
+        for strategy in strategies
+    ]
 
 
 def build(

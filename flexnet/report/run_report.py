@@ -34,6 +34,7 @@ def run_page(run: Run, values: RunValues) -> Page:
     document, network, inputs = run.document, run.plan.network, run.document["inputs"]
     topology, servers = str(document["topology"]), counted(values.network.n_server, "server")
     gpus = f" of {inputs['big_gpu']} GPUs" if inputs["big_gpu"] > 1 else ""
+    gpus += f" in groups of {inputs['tensor_parallel']}" if inputs.get("tensor_parallel", 1) > 1 else ""
     micro = f" in {inputs['micro_batches']} micro-batches" if inputs.get("micro_batches", 1) > 1 else ""
     speeds = f"{gbps_text(network)} Gbps and {us_text(network)} us"
     start = str(document.get("start", "data-parallel"))

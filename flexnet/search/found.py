@@ -16,7 +16,7 @@ from flexnet.search.candidates import Candidate
 from flexnet.search.config_text import config_text, numbers_text
 from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
-from flexnet.search.plan_text import buckets_text, memory_text, times_text, topology_text
+from flexnet.search.plan_text import buckets_text, groups_text, memory_text, times_text, topology_text
 from flexnet.search.settings import Settings
 from flexnet.search.starts.start import Bound
 from flexnet.simulate.phases import phases_of
@@ -175,6 +175,7 @@ class Found:
             "proposals_per_s": self.iterations / self.search_s if self.search_s > 0 else 0.0,
             **{name: plan[name] for name in ("bytes_allreduce", "bytes_model_parallel", "memory_gb", "estimated_cuts")},
             "transfers_in_turn": self.plan.problem.semantics.transfers_in_turn,
+            **self._groups_dict(),
             "bucket_mb": self.plan.problem.bucket_bytes / 1e6,
             "operators_changed": [op.name for op, _ in self.changed],
             "links": plan["links"],
@@ -192,6 +193,15 @@ class Found:
             "initial_replay_ms": float(s_to_ms(self.start.replayed_seconds)),
             "best_replay_ms": float(s_to_ms(self.plan.replayed_seconds)),
         }
+
+    def _groups_dict(self) -> dict[str, Any]:
+        """What groups of GPUs share, and what of compute it takes; nothing without groups."""
+        problem = self.plan.problem
+        if problem.parallel.gpus == 1:
+            return {}
+        cut = [op for op in problem.graph.operators if problem.parallel.is_cut(op)]
+        configs = {op.name: list(problem.parallel.degrees[op.index]) for op in cut}
+        return {"in_groups": configs, "exchange_in_groups": self.plan.brought}
 
     def _bound_dict(self) -> dict[str, Any]:
         if self.bound is None:
@@ -241,6 +251,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         "communication",
         f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
         f"memory     {memory_text(plan, found.settings, gpu)}",
+        *([f"groups     {groups_text(plan)}"] if plan.problem.parallel.gpus > 1 else []),
         *([f"buckets    {buckets_text(plan)}"] if plan.problem.bucket_bytes else []),
         *_bound(found),
         *_price(found),

@@ -16,6 +16,7 @@ def opening_lines(start: Plan, settings: Settings) -> list[str]:
     problem = start.problem
     graph, cluster = problem.graph, problem.cluster
     gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
+    gpus += f" in groups of {problem.parallel.gpus}" if problem.parallel.gpus > 1 else ""
     batch = f"{problem.micro_batches * graph.batch_size}"
     batch += f" in {problem.micro_batches} micro-batches" if problem.micro_batches > 1 else ""
     degree = f", degree {cluster.degree}" if has_degree(settings) else ""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flexnet.cost.table import config_text
 from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
+from flexnet.model.precision import PRECISIONS
 from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
 from flexnet.network.relays import trees_on
@@ -103,6 +104,18 @@ class Plan:
         guessed = [entry.estimated or self.problem.table.estimated for entry in found]
         seconds = np.array([(entry.forward + entry.backward) * prod(entry.degrees) for entry in found])
         return sum(guessed), float(seconds[guessed].sum() / max(seconds.sum(), np.finfo(float).tiny))
+
+    @property
+    def brought(self) -> float:
+        """Share of compute, of all GPUs, in which those of a group bring each other what they lack."""
+        problem = self.problem
+        precision = PRECISIONS["fp32" if problem.table.dtype is None else problem.table.dtype]
+        busy = exchange = 0.0
+        for op, entries, choice in zip(problem.graph.operators, problem.candidates, self.strategy.choice, strict=True):
+            entry = entries[choice]
+            busy += (entry.forward + entry.backward) * prod(entry.degrees)
+            exchange += 2 * problem.parallel.brought_seconds(op, entry.degrees, precision) * prod(entry.degrees)
+        return exchange / busy if busy > 0 else 0.0
 
     @property
     def traffic(self) -> tuple[float, int]:

@@ -12,7 +12,7 @@ from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.units import bytes_text
 
-__all__ = ["buckets_text", "memory_text", "times_text", "topology_text"]
+__all__ = ["buckets_text", "groups_text", "memory_text", "times_text", "topology_text"]
 
 
 def times_text(plan: Plan) -> str:
@@ -36,6 +36,14 @@ def memory_text(plan: Plan, settings: Settings, gpu: str | None) -> str:
     if needed <= has:
         return text
     return f"{text}, which has {bytes_text(has)}: --gpu-memory {GPUS[gpu].memory_bytes / 1e9:g} refuses such plans"
+
+
+def groups_text(plan: Plan) -> str:
+    """What groups of GPUs share, and what that takes."""
+    parallel, operators = plan.problem.parallel, plan.problem.graph.operators
+    n_cut = sum(map(parallel.is_cut, operators))
+    shared = f"{parallel.gpus} GPUs share more than samples of {n_cut} of {counted(len(operators), 'operator')}"
+    return f"{shared}; bringing each other what they lack is {100 * plan.brought:.0f} % of compute"
 
 
 def buckets_text(plan: Plan) -> str:

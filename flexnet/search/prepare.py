@@ -10,6 +10,7 @@ from flexnet.network.family import TopologyFamily
 from flexnet.network.network import Network
 from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Configs, Strategy, make_strategy
+from flexnet.plan.task_graph_builder import count_tasks
 from flexnet.search.alternate import CoSearch
 from flexnet.search.buckets import are_open, set_best_buckets
 from flexnet.search.candidates import Candidate
@@ -35,7 +36,7 @@ from flexnet.search.rebuild import (
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel, servers_of
-from flexnet.search.starts.kinds import StartKinds
+from flexnet.search.starts.kinds import MOST_TASKS, StartKinds
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.state import State
 from flexnet.search.trials import Trials
@@ -181,7 +182,7 @@ class _Layout:
         kinds = ["imported" if imported else self._data_parallel(), *(KNOWN for _ in self.known)]
         kinds += [STARTS[name].name for name, _ in named]
         kind_by_id = {id(strategy): kind for strategy, kind in zip(strategies, kinds, strict=True)}
-        first, *fitting = self._fitting(strategies, may_look_further=not imported and self.settings.start != ALL_STARTS)
+        first, *fitting = self._fitting(strategies, may_look_further=not imported)
         fixed, rebuild = self._networks()
         network = fixed if rebuild is None else rebuild(rng, pricer.demand(first))
         assert network is not None
@@ -258,14 +259,23 @@ class _Layout:
         return (), sorted(names, key=lambda name: few and name != SOONEST)
 
     def _fitting(self, strategies: list[Strategy], *, may_look_further: bool) -> list[Strategy]:
-        """Those that fit into memory, or those of all starts that do, unless these are all; there must be one."""
+        """Those that fit into memory, or those of all starts that do, however large; there must be one.
+
+        They come in their order; of plans of micro-batches, behind data parallelism, the most promising ones first.
+        """
         fitting, others = [strategy for strategy in strategies if self.pricer.fits(strategy)], list[Strategy]()
         if not fitting and may_look_further:
-            others = [strategy for name in STARTS for strategy in self.kinds.strategies(name, self.rng)]
+            others = [one for name in STARTS for one in self.kinds.strategies(name, self.rng, any_size=True)]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
+            n_task = count_tasks(self.problem, fitting)
+            most = max(min(n_task, default=0), MOST_TASKS)
+            fitting = [strategy for strategy, n in zip(fitting, n_task, strict=True) if n <= most]
         if not fitting:
             self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))
-        return fitting
+        if self.problem.micro_batches == 1:
+            return fitting
+        n_first = int(fitting[0] is strategies[0])
+        return fitting[:n_first] + self.kinds.by_promise(fitting[n_first:])
 
     def _prepared(self, search: CoSearch | Portfolio, state: State, name: str) -> Prepared:
         at = state.current

@@ -9,9 +9,7 @@ from functools import partial
 import numpy as np
 
 from flexnet.errors import FlexNetError
-from flexnet.exact.small_reduces import ring_bytes, rings_over
 from flexnet.network.demand import Demand, demand_of
-from flexnet.network.kernels.demand import sum_up_servers
 from flexnet.network.network import Network
 from flexnet.network.relays import trees_on
 from flexnet.network.wiring.balance import crowding
@@ -21,8 +19,9 @@ from flexnet.plan.problem import Problem
 from flexnet.plan.strategy import Strategy, same_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
-from flexnet.plan.task_kinds import ALLREDUCE, NOMINAL_COMM
+from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
+from flexnet.search.floor import least_seconds
 from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.resolution import Rough, resolution_for, roughly
 from flexnet.search.written import written_timeline
@@ -90,6 +89,7 @@ class Pricer:
     _full: LinkModel = field(init=False)
     _priced: Protocol = field(init=False)
     _builder: Builder = field(init=False)
+    _once: Builder = field(init=False)  # of a micro-batch
     _links: LinkModel = field(init=False)
     _known: Remembered = field(init=False, default_factory=Remembered)
     _crowded: tuple[Candidate, float] | None = field(init=False, default=None)
@@ -100,10 +100,15 @@ class Pricer:
     _demands: deque[tuple[Strategy, Demand]] = field(init=False, default_factory=lambda: deque(maxlen=DEMANDS))
 
     def __post_init__(self) -> None:
-        self._builder = Builder(self.problem.with_transfers_at_once())
+        self._set_builders()
         # where rings of groups are meant to be, not where FlexNetPacket puts them
         self._priced = self.protocol._replace(rings_by_index=False)
         self._full = self._links = priced_links(self.problem.semantics, self.segment_bytes, self._priced)
+
+    def _set_builders(self) -> None:
+        at_once = self.problem.with_transfers_at_once()
+        self._builder = Builder(at_once)
+        self._once = self._builder if at_once.micro_batches == 1 else Builder(at_once.of_one_micro_batch())
 
     @property
     def second_look(self) -> bool:
@@ -117,7 +122,7 @@ class Pricer:
 
     def release(self) -> None:
         """Let go of memory, of thousands of servers gigabytes; prices are the same, and take as much again."""
-        self._builder = Builder(self.problem.with_transfers_at_once())
+        self._set_builders()
         full = self._full.anew()
         self._links = full if self._links is self._full else self._links.anew()
         self._full = full
@@ -188,19 +193,8 @@ class Pricer:
 
     def floor(self, strategy: Strategy, degree: int) -> float:
         """Seconds no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
-        tasks, cluster = self._builder.arrays(strategy), self.problem.cluster
-        n = cluster.n_server
-        busy, sent, received = np.zeros((3, n))
-        sum_up_servers(tasks, n, busy, sent, received)
-        reduces = tasks.kind == ALLREDUCE
-        members = np.diff(tasks.group_ptr)
-        place = tasks.place[reduces]
-        reduced = np.zeros(len(members))
         small = self.protocol.small_packet_bytes if self.problem.semantics.fair_links else 0.0
-        reduced[place] = ring_bytes(tasks.bytes[reduces], members[place], small, rings_over(degree))
-        ringed = np.bincount(tasks.group, weights=np.repeat(reduced, members), minlength=n)
-        most = max(float((each + ringed).max()) for each in (sent, received))
-        return max(float(busy.max()), most / (degree * cluster.link_bandwidth))
+        return least_seconds(self.problem, strategy, self._once.arrays(strategy), degree, small)
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""

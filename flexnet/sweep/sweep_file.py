@@ -65,6 +65,7 @@ class Common(_Strict):
     gpu_memory: Memory | None = None
     optimizer: Name | None = None
     micro_batches: Annotated[int, Field(ge=1, le=1024)] | None = None
+    tensor_parallel: Annotated[int, Field(ge=1, le=1024)] | None = None
     time: Annotated[float, Field(gt=0)] | None = None
     servers_per_leaf: Whole = 16
     oversubscription: Annotated[float, Field(gt=0)] = 1.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from random_models import in_micro_batches, small_problem
+from random_models import in_micro_batches, in_random_groups, small_problem
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from flexnet.exact import bound, windows
@@ -104,6 +104,18 @@ def test_no_plan_of_micro_batches_beats_the_bound(
     family = family_of(topology, degree=2, semantics=CORRECTED)
     bound_of_one, bound_of_all = (lower_bound(p, family, rounds=30).seconds for p in (once, problem))
     assert bound_of_one * (1 - 1e-6) < bound_of_all <= optimum(problem, topology, rng)
+
+
+@pytest.mark.parametrize(("topology", "n_server", "n_op", "most_choices"), [("fattree", 2, 4, 4), ("topoopt", 3, 3, 3)])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=8, deadline=None)
+def test_no_plan_of_groups_beats_the_bound(
+    topology: str, n_server: int, n_op: int, most_choices: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = in_random_groups(rng, small_problem(rng, n_server, int(rng.integers(2, n_op + 1)), most_choices))
+    family = family_of(topology, degree=2, semantics=CORRECTED)
+    assert 0 < lower_bound(problem, family, rounds=30).seconds <= optimum(problem, topology, rng)
 
 
 @pytest.mark.parametrize("most", [2, 5])

@@ -8,7 +8,9 @@ from types import MappingProxyType
 import numpy as np
 
 from flexnet.cost.configs import every_degrees
+from flexnet.cost.parts import part_of
 from flexnet.cost.table import CostTable, Entry
+from flexnet.cost.tensor_parallel import TensorParallel
 from flexnet.model.builder import GraphBuilder
 from flexnet.model.graph import ModelGraph, Operator, OpType
 from flexnet.plan.cluster import Cluster
@@ -204,3 +206,18 @@ def small_problem(
 def in_micro_batches(problem: Problem, n: int) -> Problem:
     """The same problem, of one of ``n`` micro-batches."""
     return make_problem(problem.graph, problem.table, problem.cluster, problem.semantics, micro_batches=n)
+
+
+def in_random_groups(rng: np.random.Generator, problem: Problem) -> Problem:
+    """The same problem, with groups of GPUs of its servers that share parts in any way that some config allows."""
+    graph, cluster = problem.graph, problem.cluster
+    gpus = int(rng.choice([n for n in range(1, cluster.gpus + 1) if cluster.gpus % n == 0]))
+    degrees = []
+    for op in graph.operators:
+        first = next(entry.degrees for entry in problem.candidates[op.index] if prod(entry.degrees) == 1)
+        part = part_of(op, first, cluster.big_gpu // gpus)
+        ways = [cut for cut in every_degrees(part, n_server=gpus, big_gpu=0) if len(cut) == op.rank]
+        degrees.append(ways[int(rng.integers(len(ways)))])
+    lacking = tuple(tuple(rng.random(len(op.inputs)).tolist()) for op in graph.operators)
+    parallel = TensorParallel(gpus, cluster.big_gpu // gpus, cluster.inter_gpu_bandwidth, tuple(degrees), lacking)
+    return make_problem(graph, problem.table, cluster, problem.semantics, parallel=parallel)

@@ -27,7 +27,7 @@ _GBPS = 100.0
 
 _OF_SEARCH = (
     *("batch_size", "nsimnode", "big_gpu", "node_degree", "network_latency", "inter_gpu_bandwidth", "mfile", "gpu"),
-    *("dtype", "cuts", "gpu_memory", "optimizer", "micro_batches", "time", "jobs", "seed"),
+    *("dtype", "cuts", "gpu_memory", "optimizer", "micro_batches", "tensor_parallel", "time", "jobs", "seed"),
 )
 _OWN_WORDS = ("--nsimnode", "--node-degree", "--seed", "--search-budget", "--time")  # said for every network anew
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from flexnet.errors import FlexNetError
 from flexnet.network.topologies import TOPOLOGIES
-from flexnet.plan.cluster import Cluster
 
 __all__ = [
     "FAMILY_PARAMETERS",
     "MAX_COUNT",
+    "MAX_GPUS",
     "MAX_INTEGER",
     "MAX_MICRO_BATCHES",
     "MAX_SERVERS",
@@ -24,6 +24,7 @@ __all__ = [
 MAX_COUNT = 2**31 - 1  # batch sizes and counts are 32-bit in measurement files
 MAX_INTEGER = 2**63 - 1
 MAX_SERVERS = 4096  # links and demands are matrices of them
+MAX_GPUS = 1024  # of a server
 MAX_MICRO_BATCHES = 1024  # of each, all tasks of the model are laid out
 
 FAMILY_PARAMETERS = {
@@ -93,7 +94,7 @@ def check_drawing(path: Path, given: Container[str]) -> None:
         raise FlexNetError(f"{flag} has no meaning for the network in {path}: it has links and speeds of its own")
 
 
-def check_divides(batch_size: int, cluster: Cluster, *, measured: bool, micro_batches: int = 1) -> int:
+def check_divides(batch_size: int, n_server: int, gpus: int, *, micro_batches: int = 1) -> int:
     """Refuse what no data-parallel start can be made of, before anything is read or estimated.
 
     That is over all servers, or with several micro-batches over one at least: stages of a pipeline have a few each.
@@ -108,10 +109,9 @@ def check_divides(batch_size: int, cluster: Cluster, *, measured: bool, micro_ba
     FlexNetError
         If the batch does not divide evenly.
     """
-    gpus = 1 if measured else cluster.gpus
     of_gpus = f" of {gpus} GPUs" if gpus > 1 else ""
     if micro_batches == 1:
-        over, n_part = f"{cluster.n_server} servers{of_gpus}", cluster.n_server * gpus
+        over, n_part = f"{n_server} servers{of_gpus}", n_server * gpus
     else:
         over, n_part = f"{micro_batches} micro-batches, each over one server{of_gpus}", micro_batches * gpus
     if batch_size % n_part:

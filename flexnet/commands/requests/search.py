@@ -17,6 +17,7 @@ from flexnet.commands.requests.model_flags import (
 from flexnet.commands.requests.search_network import drawn_network, named_network
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
+from flexnet.model.cutting import divisors
 from flexnet.model.graph import ModelGraph
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
@@ -54,6 +55,8 @@ class SearchRequest:
         A name in `flexnet.plan.optimizers.OPTIMIZERS`.
     micro_batches : int
         How many; the graph is of one.
+    tensor_parallel : int
+        GPUs of a server that share the weights of a part.
     memory_open : bool
         Whether the memory of a GPU is limited to what the measurement file says it has.
     mfile, start, known, drawing, model_file, export, taskgraph, output : Path or None
@@ -81,6 +84,7 @@ class SearchRequest:
     every_cut: bool
     optimizer: str
     micro_batches: int
+    tensor_parallel: int
     memory_open: bool
     mfile: Path | None
     start: Path | None
@@ -95,6 +99,18 @@ class SearchRequest:
     as_json: bool
     arguments: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def groups(self) -> int:
+        """Groups of a server's GPUs, each of which shares weights; 0 where a server is one GPU."""
+        return self.cluster.big_gpu // self.tensor_parallel
+
+    @property
+    def gpus_by_samples(self) -> int:
+        """GPUs of a server that share its samples where times are known: all, or if these are too few its groups."""
+        gpus, servers = self.cluster.big_gpu, 1 if self.micro_batches > 1 else self.cluster.n_server
+        too_few = self.mfile is None and self.graph.batch_size % (servers * max(gpus, 1))
+        return self.groups if too_few else gpus
 
     @property
     def inputs(self) -> dict[str, Path]:
@@ -137,7 +153,13 @@ def search_request(asked: Asked) -> SearchRequest:
     if values["dtype"] is not None and values["mfile"] is not None:
         raise FlexNetError("--dtype and --mfile exclude each other: a measurement file says of what arithmetic it is")
     measured = values["mfile"] is not None
-    micro_batch = check_divides(values["batch_size"], cluster, measured=measured, micro_batches=values["micro_batches"])
+    _check_groups(values["tensor_parallel"], cluster, semantics)
+    micro_batch = check_divides(
+        values["batch_size"],
+        cluster.n_server,
+        1 if measured else max(cluster.gpus // values["tensor_parallel"], 1),
+        micro_batches=values["micro_batches"],
+    )
     if values["protocol"] != "flexnetpacket" and not semantics.fair_links:
         raise FlexNetError("--protocol needs --semantics corrected; the original's links are first in, first out")
     if values["network"] == "fair" and not semantics.fair_links:
@@ -160,6 +182,7 @@ def search_request(asked: Asked) -> SearchRequest:
         every_cut=every_cut,
         optimizer=values["optimizer"],
         micro_batches=values["micro_batches"],
+        tensor_parallel=values["tensor_parallel"],
         memory_open=values["gpu_memory"] is None and gpu is None and semantics.limit_memory,
         mfile=values["mfile"],
         start=values["start_file"],
@@ -179,6 +202,19 @@ def search_request(asked: Asked) -> SearchRequest:
             *_warnings(values, given, semantics),
         ),
     )
+
+
+def _check_groups(gpus: int, cluster: Cluster, semantics: Semantics) -> None:
+    """Refuse groups of GPUs that no server has."""
+    if gpus == 1:
+        return
+    if not semantics.shard_parameters:
+        raise FlexNetError("--tensor-parallel needs --semantics corrected; the original knows cuts of the batch alone")
+    if cluster.gpus % gpus:
+        raise FlexNetError(
+            f"--tensor-parallel {gpus} does not divide the GPUs of a server, of which --big-gpu says {cluster.gpus}; "
+            f"it must be {one_of([str(n) for n in divisors(cluster.gpus, cluster.gpus)])}"
+        )
 
 
 def _check_buckets(protocol: str, semantics: Semantics) -> None:

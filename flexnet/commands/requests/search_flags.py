@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from flexnet.commands.requests.flags import Flag, switch
-from flexnet.commands.requests.limits import MAX_INTEGER, MAX_MICRO_BATCHES, MAX_SERVERS
+from flexnet.commands.requests.limits import MAX_GPUS, MAX_INTEGER, MAX_MICRO_BATCHES, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, OF_SWITCHES, PARAMETER_PARALLEL, dtype_flag
 from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
@@ -105,6 +105,14 @@ SEARCH_FLAGS = [
         metavar="N",
         help="parts of the batch, after all of which gradients are reduced, as in pipelines and gradient accumulation "
         "(default 1); a measurement file is of one",
+    ),
+    Flag(
+        ["tensor_parallel", "--tensor-parallel"],
+        type=Whole(1, MAX_GPUS),
+        default=1,
+        metavar="T",
+        help="GPUs of a server that share the weights of its part of each operator, a divisor of --big-gpu (default 1: "
+        "each has all of them, and some of the samples); a measurement file is of the server's GPUs over T",
     ),
     Flag(
         ["net_opt", "--net-opt"],

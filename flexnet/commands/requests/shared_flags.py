@@ -1,7 +1,7 @@
 """Flags that several commands have."""
 
 from flexnet.commands.requests.flags import Flag, switch
-from flexnet.commands.requests.limits import MAX_COUNT
+from flexnet.commands.requests.limits import MAX_COUNT, MAX_GPUS
 from flexnet.commands.requests.types import Name, Number, Whole
 from flexnet.model.precision import PRECISIONS
 
@@ -19,7 +19,7 @@ BATCH_SIZE = Flag(
 
 BIG_GPU = Flag(
     ["big_gpu", "--big-gpu"],
-    type=Whole(0, 1024),
+    type=Whole(0, MAX_GPUS),
     default=0,
     metavar="G",
     help="GPUs of a server that act as one (default 0: one GPU a server)",

@@ -11,6 +11,7 @@ from flexnet.cost.measurement_file import read_measurement
 from flexnet.cost.roofline import roofline_table
 from flexnet.cost.table import CostTable
 from flexnet.errors import FlexNetError
+from flexnet.exact.tensor_parallel import tensor_parallel
 from flexnet.files import sha256_of
 from flexnet.network.network import Network
 from flexnet.plan.cluster import Cluster
@@ -81,14 +82,15 @@ def read_costs(request: SearchRequest) -> CostTable:
             graph,
             request.gpu,
             n_server=cluster.n_server,
-            big_gpu=cluster.big_gpu,
+            big_gpu=request.gpus_by_samples,
             parameter_parallel=request.settings.parameter_parallel,
             dtype=request.dtype,
             over_all=over_all,
         )
     check_covers(table, graph, over_all=over_all)
     if request.every_cut:
-        return complete_table(table, graph, big_gpu=cluster.big_gpu, gpu=request.gpu)
+        gpus, groups = request.gpus_by_samples, request.groups
+        return complete_table(table, graph, big_gpu=gpus, gpu=request.gpu, groups=groups)
     return table
 
 
@@ -107,13 +109,26 @@ def problem_of(request: SearchRequest, table: CostTable) -> Problem:
     FlexNetError
         If an operator is missing from the table, or has no config that fits the cluster.
     """
+    graph, cluster, batches, gpus = request.graph, request.cluster, request.micro_batches, request.tensor_parallel
+    parallel = None
+    if gpus > 1:
+        parallel = tensor_parallel(
+            graph,
+            table,
+            cluster,
+            gpus,
+            optimizer=request.optimizer,
+            micro_batches=batches,
+            gpu_memory=request.settings.gpu_memory,
+        )
     return make_problem(
-        request.graph,
+        graph,
         table,
-        request.cluster,
+        cluster,
         request.semantics,
         optimizer=request.optimizer,
-        micro_batches=request.micro_batches,
+        micro_batches=batches,
+        parallel=parallel,
     )
 
 

@@ -98,8 +98,8 @@ def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     inputs = document["inputs"]
     for name in ("arguments", "command_line", "remarks", "operators_changed"):
         yield name, _is_list_of(document.get(name, []), str)
-    counts = {"micro_batches": 1, **inputs}  # runs of earlier versions have one
-    for name, least in (("batch_size", 1), ("micro_batches", 1), ("big_gpu", 0)):
+    counts = {"micro_batches": 1, "tensor_parallel": 1, **inputs}  # runs of earlier versions have one
+    for name, least in (("batch_size", 1), ("micro_batches", 1), ("tensor_parallel", 1), ("big_gpu", 0)):
         yield f"inputs.{name}", isinstance(counts[name], int) and counts[name] >= least
     settings = inputs["settings"]
     yield "inputs.settings", isinstance(settings, dict) and _is_number(settings.get("gpu_memory", ""), or_none=True)
@@ -113,6 +113,9 @@ def _within(document: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"{name}_ms", _is_number(document[f"{name}_ms"]) and isinstance(document.get(f"{name}_of"), str)
     cuts = document.get("estimated_cuts", {"operators": 0.0, "compute_time": 0.0})
     yield "estimated_cuts", _are_numbers(cuts) and {"operators", "compute_time"} <= cuts.keys()
+    in_groups = document.get("in_groups", {})
+    yield "in_groups", isinstance(in_groups, dict) and all(_is_list_of(cut, int) for cut in in_groups.values())
+    yield "exchange_in_groups", _is_number(document.get("exchange_in_groups", 0.0))
     yield "bound_terms", _are_numbers(document.get("bound_terms", {}))
     yield "extended_at", _is_list_of(document.get("extended_at", []), int)
 

@@ -87,6 +87,7 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
         "model_flags": dict(request.model_flags),
         "batch_size": request.micro_batches * request.graph.batch_size,
         "micro_batches": request.micro_batches,
+        "tensor_parallel": request.tensor_parallel,
         "servers": cluster.n_server,
         "big_gpu": cluster.big_gpu,
         "degree": cluster.degree,
@@ -104,8 +105,8 @@ def _inputs(request: SearchRequest) -> dict[str, object]:
 def _shortened(found: Mapping[str, Any]) -> dict[str, Any]:
     """The same with long lists on one line."""
     short = {name: _on_one_line(value) if name in _ONE_LINE else value for name, value in found.items()}
-    if "rings" in short:
-        short["rings"] = {size: _on_one_line(rings) for size, rings in found["rings"].items()}
+    for name in {"rings", "in_groups"} & short.keys():
+        short[name] = {key: _on_one_line(value) for key, value in found[name].items()}
     return short
 
 

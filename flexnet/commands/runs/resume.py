@@ -180,6 +180,7 @@ def _comparable(request: SearchRequest) -> tuple[Any, ...]:
         request.every_cut,
         request.optimizer,
         request.micro_batches,
+        request.tensor_parallel,
         *(path and path.absolute() for path in (request.export, request.taskgraph)),
     )
 

@@ -39,7 +39,7 @@ def _add_own(problem, strategy, work, op, weight):  # type: ignore[no-untyped-de
     members = problem.parts[candidate] // groups
     for number in range(groups):
         first_record = work.n_record[0]
-        task = _begin_group(problem, work, op, size)
+        task = _begin_group(problem, work, op, weight, size)
         for i in range(members):
             j = i
             if groups > 1:  # the i-th part whose coordinates in dimensions with groups of their own are `number`
@@ -73,7 +73,7 @@ def _add_shared(problem, strategy, work, op, weight):  # type: ignore[no-untyped
     own = problem.candidate_ptr[op] + strategy.choice[op]
     for number in range(n_piece):
         first_record = work.n_record[0]
-        task = _begin_group(problem, work, op, size)
+        task = _begin_group(problem, work, op, weight, size)
         first = work.n_member[0]
         for user in range(begin, end):
             other = problem.user_op[user]
@@ -120,11 +120,11 @@ def _holds(problem, work, candidate, user, part, number):  # type: ignore[no-unt
 
 
 @inlined
-def _begin_group(problem, work, op, size):  # type: ignore[no-untyped-def]
+def _begin_group(problem, work, op, weight, size):  # type: ignore[no-untyped-def]
     """Add an all-reduce of so many bytes with a group of its own, which is empty; return its number."""
     group = work.n_group[0]
     work.n_group[0] = group + 1
-    return add_task(work, ALLREDUCE, group, _seconds_in_server(problem, op, size), size, 2 * op)
+    return add_task(work, ALLREDUCE, group, _seconds_in_server(problem, weight, size), size, 2 * op)
 
 
 @inlined
@@ -166,11 +166,11 @@ def _end_group(problem, strategy, work, op, task, first_record):  # type: ignore
 
 
 @inlined
-def _seconds_in_server(problem, op, size):  # type: ignore[no-untyped-def]
-    """Seconds the GPUs of one server need to reduce ``size`` bytes among themselves."""
-    gpus = problem.big_gpu
-    if gpus == 0 or problem.is_whole[op]:  # an embedding is measured on one GPU: nothing to reduce with
+def _seconds_in_server(problem, weight, size):  # type: ignore[no-untyped-def]
+    """Seconds the GPUs of one server need to reduce ``size`` bytes of a weight among themselves."""
+    gpus = problem.weight_gpus[weight]
+    if gpus == 0:
         return 0.0
     if problem.exact_intra_server:
-        return 2.0 * (gpus - 1) / gpus * size / problem.inter_gpu_bandwidth
+        return 2.0 * (gpus - 1) / gpus * (size / problem.weight_pieces[weight]) / problem.inter_gpu_bandwidth
     return (2 * size // gpus) / problem.inter_gpu_bandwidth  # simulator.cc:1827 divides bytes as integers

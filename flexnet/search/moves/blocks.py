@@ -250,11 +250,11 @@ def make_blocks(problem: Problem) -> Blocks:
         neighbours[consumer].add(producer)
         neighbours[producer].add(consumer)
     classes = problem.classes()
-    alike: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for op in graph.operators:
         alike[classes[op.index]].append(op.index)
     chains = chains_of(graph)
-    twins: dict[tuple[tuple[str, bool], ...], list[Chain]] = defaultdict(list)
+    twins: dict[tuple[object, ...], list[Chain]] = defaultdict(list)
     joined: dict[tuple[int, ...], list[Chain]] = defaultdict(list)
     for chain in chains:
         twins[tuple(classes[op] for op in chain)].append(chain)

@@ -110,7 +110,7 @@ def _dealt(problem: Problem, n_set: int) -> Configs:
 def _cut(problem: Problem, degree: int) -> Configs:
     """Weights cut ``degree`` times; each shape is decided once."""
     n_server = problem.cluster.n_server
-    found: dict[tuple[str, bool], Config] = {}
+    found: dict[tuple[object, ...], Config] = {}
     classes = problem.classes()
     for same, op, entries in zip(classes, problem.graph.operators, problem.candidates, strict=True):
         if same not in found:

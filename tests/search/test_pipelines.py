@@ -1,0 +1,72 @@
+"""Which pipelines are priced, and in what order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_models import in_micro_batches, mlp, problem_of, random_configs, random_problem
+
+from flexnet import MODELS, Cluster, build_network, complete_table, replay, roofline_table
+from flexnet.plan.problem import make_problem
+from flexnet.plan.semantics import CORRECTED
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph_builder import build, count_tasks
+from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.search import prepare as preparing
+from flexnet.search.floor import pipeline_seconds
+from flexnet.search.portfolio import Portfolio
+from flexnet.search.prepare import prepare
+from flexnet.search.settings import Settings
+from flexnet.search.starts import kinds
+
+
+@given(seed=st.integers(0, 2**32 - 1), micro_batches=st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_tasks_are_counted_before_they_are_laid_out(seed: int, micro_batches: int) -> None:
+    """All-reduces, which are few, once for every micro-batch; and none hands on."""
+    rng = np.random.default_rng(seed)
+    problem = in_micro_batches(random_problem(rng, replace(CORRECTED, relay_transfers=False)), micro_batches)
+    strategies = [make_strategy(problem, random_configs(rng, problem)) for _ in range(3)]
+    for strategy, n in zip(strategies, count_tasks(problem, strategies), strict=True):
+        graph = build(problem, strategy)
+        assert n == graph.n_task + (micro_batches - 1) * int((graph.kind == ALLREDUCE).sum())
+
+
+@pytest.mark.parametrize("n_stage", [1, 2, 4])
+def test_a_stage_has_all_micro_batches_and_others_one_around_them(n_stage: int) -> None:
+    """No plan is faster, though links take nothing."""
+    graph = mlp(4)
+    problem = in_micro_batches(problem_of(graph, Cluster(4, link_bandwidth=1e30)), 6)
+    entries = [next(e for e in found if e.degrees == (1, 1)) for found in problem.candidates]
+    strategy = make_strategy(problem, [Config((1, 1), (op * n_stage // 4,)) for op in range(4)])
+    stages = np.array([op * n_stage // 4 for op in range(4)])
+    each = np.bincount(stages, [e.forward + e.backward for e in entries])
+    least = max(6 * each[s] + each[:s].sum() for s in range(n_stage))
+    assert pipeline_seconds(problem, strategy) == pytest.approx(least)
+    network = build_network("fattree", problem.cluster)
+    assert least <= replay(build(problem, strategy), network, protocol="fluid").timeline.seconds * (1 + 1e-9)
+
+
+@pytest.mark.compiled
+def test_promising_pipelines_come_first_and_huge_ones_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags: dict[str, str | int] = {"--hidden-size": 256, "--intermediate-size": 512, "--num-heads": 4}
+    graph = MODELS["llama"].build({**flags, "--num-kv-heads": 2, "--num-layers": 8, "--sequence-length": 64}, 8)
+    table = complete_table(roofline_table(graph, "h100", n_server=8, over_all=False), graph)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=50e9), CORRECTED, micro_batches=4)
+    monkeypatch.setattr(preparing, "LATER_TASKS", 1_000_000)
+
+    def begun() -> tuple[list[float], int]:
+        ready = prepare(problem, Settings("topoopt", 0))
+        assert ready.state.schedule is not None and isinstance(ready.search, Portfolio)
+        pending, pricer = ready.state.schedule.pending, ready.search.pricer
+        return [pricer.floor(strategy, 4) for strategy in pending], max(count_tasks(problem, pending))
+
+    least, most = begun()
+    distinct = len({f"{seconds:.6g}" for seconds in least})
+    assert len(least) > 2 * distinct > 20, "some differ in the servers alone"
+    assert least[:distinct] == sorted(least[:distinct]) and least[distinct - 1] > 2 * least[0]
+    monkeypatch.setattr(kinds, "MOST_TASKS", most - 1)
+    fewer, most_of_fewer = begun()
+    assert 0 < len(fewer) < len(least) and most_of_fewer < most
