@@ -45,7 +45,7 @@ def page() -> str:
     rooms: dict[str, list[str]] = {room: [] for room in ROOMS}
     for module, names in flexnet._HOMES.items():
         room = module.split(".")[0]
-        room = "model" if room == "importing" else room
+        room = {"importing": "model", "exact": "cost"}.get(room, room)
         rooms[room if room in ROOMS else ""] += [_entry(name, package[name].final_target) for name in names]
     lines, places = [HEAD], dict[str, int]()
     for room, title in ROOMS.items():

@@ -50,7 +50,9 @@ def _search(ctx: click.Context, /, **_: object) -> int:
     elif asked.model is None:
         raise FlexNetError(f"no model given; use flexnet search MODEL, one of {', '.join(MODELS)}")
     else:
-        request = search_request(asked)
+        from flexnet.commands.runs.automatic import with_numbers
+
+        request = search_request(with_numbers(asked))
 
     from flexnet.commands.runs.directory import RunFiles, one_writer
     from flexnet.commands.runs.inputs import hashes_of

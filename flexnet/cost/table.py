@@ -9,7 +9,7 @@ import numpy as np
 from flexnet.cost.shape_names import shape_name
 from flexnet.errors import FlexNetError
 from flexnet.model.graph import Operator
-from flexnet.model.precision import PRECISIONS
+from flexnet.model.precision import PRECISIONS, Precision
 from flexnet.units import ms_to_s
 
 __all__ = ["CostTable", "Entry", "config_text", "held_seconds"]
@@ -75,6 +75,11 @@ class CostTable:
         """The arithmetic it is of, a name in `flexnet.model.precision.PRECISIONS`; None as the original's."""
         said = self.provenance.get("dtype")
         return said if isinstance(said, str) and said in PRECISIONS else None
+
+    @property
+    def precision(self) -> Precision:
+        """The arithmetic whose elements count: single precision unless another is named."""
+        return PRECISIONS["fp32" if self.dtype is None else self.dtype]
 
     @property
     def origin(self) -> str:

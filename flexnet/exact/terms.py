@@ -70,7 +70,7 @@ class Terms:
         return CostTables(vertices, {ends: one(move * per_byte * table) for ends, table in self.moved.items()})
 
 
-def measured_terms(problem: Problem, *, strided: bool) -> Terms:
+def measured_terms(problem: Problem, *, strided: bool, at_once: bool = False) -> Terms:
     """Terms of every operator of a problem.
 
     Parameters
@@ -78,6 +78,9 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     problem : Problem
     strided : bool
         Spread the parts of an operator evenly over the servers; otherwise side by side.
+    at_once : bool
+        As if operators that read the same tensor in the same way were cut alike, and it were brought to all of them at
+        once: each counts its share.
 
     Raises
     ------
@@ -107,6 +110,7 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
     brought = set[tuple[object, ...]]()
     first: list[int] = []  # of the edges that carry the same tensor
     homes = _homes(problem, degrees)
+    readers = _readers(arrays) if at_once else [1] * len(arrays.edge_src)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         edge = edge_rows(arrays, e)
         before = int(arrays.edge_before[e])
@@ -121,7 +125,8 @@ def measured_terms(problem: Problem, *, strided: bool) -> Terms:
             ends = arrays.degrees[flat[u]], arrays.degrees[flat[v]], homes[u], homes[v], int(arrays.rank[v])
             elements = pair_elements(edge, *ends, n_server, strided=strided)
             known[key] = 2.0 * problem.micro_batches * size * elements  # there and back
-        moved[u, v] = moved[u, v] + known[key] if (u, v) in moved else known[key]
+        share = known[key] / readers[e] if readers[e] > 1 else known[key]
+        moved[u, v] = moved[u, v] + share if (u, v) in moved else share
     return Terms(
         degrees,
         compute,
@@ -141,6 +146,18 @@ def place(problem: Problem, terms: Terms, choices: Sequence[int], *, strided: bo
         sums = partial_sums(degrees, problem.graph.operators[op].rank)
         configs.append(Config(degrees, tuple(side_by_side(servers, sums))))
     return configs
+
+
+def _readers(arrays: ProblemArrays) -> list[int]:
+    """Of each edge how many operators read the same tensor in the same way."""
+    tensors: list[int] = []
+    for e, before in enumerate(arrays.edge_before.tolist()):
+        tensors.append(e if before < 0 else tensors[before])
+    ways = [(tensor, edge_rows(arrays, e).tobytes()) for e, tensor in enumerate(tensors)]
+    ops: dict[tuple[int, bytes], set[int]] = {}
+    for way, op in zip(ways, arrays.edge_dst.tolist(), strict=True):
+        ops.setdefault(way, set()).add(op)
+    return [len(ops[way]) for way in ways]
 
 
 def edge_rows(arrays: ProblemArrays, e: int) -> Ints:

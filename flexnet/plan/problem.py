@@ -6,17 +6,16 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.cost.estimate import Roofline
 from flexnet.cost.memory import as_held, kept_bytes
 from flexnet.cost.shape_names import shape_name
 from flexnet.cost.table import CostTable, Entry
-from flexnet.cost.tensor_parallel import TensorParallel, in_groups
+from flexnet.cost.tensor_parallel import TensorParallel, come_out_even, in_groups
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import aligned_split
 from flexnet.model.graph import ELEMENT_BYTES, ModelGraph, Operator, Tensor
 from flexnet.model.operators import kind_of
 from flexnet.model.operators.kind import Window
-from flexnet.model.precision import PRECISIONS, Precision
+from flexnet.model.precision import Precision
 from flexnet.plan.arrays import MAX_RANK, ProblemArrays
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.in_server import weights_in_server
@@ -40,7 +39,8 @@ class Problem:
     """A model with its costs on a cluster, under given semantics.
 
     ``candidates[op]`` are the configs the search may give operator ``op``, in the order of the measurement file; what
-    nobody reads is not cut along what it sums over, for nobody would add up the partial sums.
+    nobody reads is not cut along what it sums over, for nobody would add up the partial sums.  ``parallel`` tells into
+    what the GPUs of a server cut what lies on it.
     """
 
     graph: ModelGraph
@@ -67,7 +67,7 @@ class Problem:
         return replace(self, semantics=semantics, arrays=self.arrays._replace(in_turn=False))
 
     def of_one_micro_batch(self) -> "Problem":
-        """The problem that has no other."""
+        """The same problem, but that an iteration is one micro-batch of it."""
         return replace(self, arrays=self.arrays._replace(micro_batches=1))
 
     @property
@@ -121,6 +121,11 @@ class Problem:
         measured = self.table.candidates(operator, by_shape=self.semantics.shape_costs)
         if degrees not in [entry.degrees for entry in measured]:
             self.table.lookup(operator.key, degrees)
+        if not come_out_even(operator, self.parallel.of_gpus(operator, degrees)):
+            raise FlexNetError(
+                f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: {self.parallel.gpus} GPUs cut "
+                f"its parts {self.parallel.degrees[op]} further, which does not come out even"
+            )
         if prod(degrees) <= self.cluster.n_server:
             raise FlexNetError(
                 f"operator {operator.name} ({operator.key}) cannot be cut {degrees}: along what it sums over only what "
@@ -176,7 +181,7 @@ def make_problem(
         raise FlexNetError(
             f"{table.source} was measured for {table.n_server} servers; the cluster has {cluster.n_server}"
         )
-    precision = PRECISIONS["fp32" if table.dtype is None else table.dtype]
+    precision = table.precision
     if parallel is None:
         parallel = TensorParallel.by_samples(graph, cluster.big_gpu, cluster.inter_gpu_bandwidth)
     read = graph.read_operators()
@@ -184,9 +189,8 @@ def make_problem(
     if semantics.limit_memory and table.dtype is not None and not table.estimated:
         candidates = as_held(graph, candidates, cluster.big_gpu, precision)
     if parallel.gpus > 1:
-        on = Roofline.of_table(table, _gpus_by_samples(table, cluster), held=table.estimated)
         held = table.dtype is not None and (table.estimated or semantics.limit_memory)
-        candidates = in_groups(graph, candidates, parallel, on, precision, held=held)
+        candidates = in_groups(graph, candidates, parallel, table, _gpus_by_samples(table, cluster), held=held)
     flat = [entry for entries in candidates for entry in entries]
     of_gpus = [
         (op, entry.memory, parallel.of_gpus(op, entry.degrees))
@@ -236,7 +240,7 @@ def make_problem(
         weight_bytes=_ints([precision.gradient_bytes * op.weights[w].volume for op, w in weights]),
         weight_cut=_weight_cuts(weights, semantics),
         **users_of(graph.operators, shared=semantics.shard_parameters)._asdict(),
-        **weights_in_server(weights, parallel)._asdict(),
+        **weights_in_server(graph.operators, parallel)._asdict(),
         edge_src=_ints([_producer(op, i) for op, i in edges]),
         edge_dst=_ints([op.index for op, _ in edges]),
         edge_rank=_ints([len(tensor.dims) for tensor in tensors]),

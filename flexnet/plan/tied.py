@@ -14,7 +14,7 @@ from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.plan.arrays import MAX_RANK
 
-__all__ = ["Users", "users_of"]
+__all__ = ["Users", "first_user", "users_of"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,7 +41,7 @@ def users_of(operators: Sequence[Operator], *, shared: bool) -> Users:
     users: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for op in operators if shared else ():
         for i in op.tied:
-            first = _first(operators, op.index, i)
+            first = first_user(operators, op.index, i)
             if first != (op.index, i):
                 users.setdefault(first, [first]).append((op.index, i))
     tied = {user for all_ in users.values() for user in all_[1:]}
@@ -58,7 +58,7 @@ def users_of(operators: Sequence[Operator], *, shared: bool) -> Users:
     )
 
 
-def _first(operators: Sequence[Operator], op: int, weight: int) -> tuple[int, int]:
+def first_user(operators: Sequence[Operator], op: int, weight: int) -> tuple[int, int]:
     """The first operator that has a weight, and its number there; one of another shape is another weight."""
     while weight in operators[op].tied:
         before, i = operators[op].tied[weight]

@@ -8,10 +8,10 @@ from flexnet.plan.arrays import Strategy, TaskArrays
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_kinds import ALLREDUCE
 
-__all__ = ["least_seconds", "pipeline_seconds"]
+__all__ = ["floor_seconds", "pipeline_seconds"]
 
 
-def least_seconds(
+def floor_seconds(
     problem: Problem, strategy: Strategy, tasks: TaskArrays, degree: int, small_packet_bytes: float
 ) -> float:
     """Seconds that the busiest server computes, sends or receives on any network with ``degree`` links of a server.

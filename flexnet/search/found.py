@@ -195,12 +195,12 @@ class Found:
         }
 
     def _groups_dict(self) -> dict[str, Any]:
-        """What groups of GPUs share, and what of compute it takes; nothing without groups."""
+        """What groups of GPUs share, if not all samples alone, and what of compute it takes; nothing without groups."""
         problem = self.plan.problem
         if problem.parallel.gpus == 1:
             return {}
-        cut = [op for op in problem.graph.operators if problem.parallel.is_cut(op)]
-        configs = {op.name: list(problem.parallel.degrees[op.index]) for op in cut}
+        others = [op for op in problem.graph.operators if not problem.parallel.shares_samples(op)]
+        configs = {op.name: list(problem.parallel.degrees[op.index]) for op in others}
         return {"in_groups": configs, "exchange_in_groups": self.plan.brought}
 
     def _bound_dict(self) -> dict[str, Any]:

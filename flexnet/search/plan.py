@@ -12,7 +12,6 @@ import numpy.typing as npt
 from flexnet.cost.table import config_text
 from flexnet.errors import FlexNetError, counted
 from flexnet.files import printable
-from flexnet.model.precision import PRECISIONS
 from flexnet.network.demand import demand_of
 from flexnet.network.network import Network
 from flexnet.network.relays import trees_on
@@ -109,7 +108,7 @@ class Plan:
     def brought(self) -> float:
         """Share of compute, of all GPUs, in which those of a group bring each other what they lack."""
         problem = self.problem
-        precision = PRECISIONS["fp32" if problem.table.dtype is None else problem.table.dtype]
+        precision = problem.table.precision
         busy = exchange = 0.0
         for op, entries, choice in zip(problem.graph.operators, problem.candidates, self.strategy.choice, strict=True):
             entry = entries[choice]

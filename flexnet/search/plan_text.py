@@ -1,9 +1,12 @@
 """Network, memory and times of a plan in words, as the summary of a search has them."""
 
+from math import prod
+
 import numpy as np
 
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
+from flexnet.model.operators import kind_of
 from flexnet.network.topology import Topology, by_members
 from flexnet.plan.task_graph_builder import Builder
 from flexnet.plan.task_kinds import ALLREDUCE
@@ -41,9 +44,11 @@ def memory_text(plan: Plan, settings: Settings, gpu: str | None) -> str:
 def groups_text(plan: Plan) -> str:
     """What groups of GPUs share, and what that takes."""
     parallel, operators = plan.problem.parallel, plan.problem.graph.operators
-    n_cut = sum(map(parallel.is_cut, operators))
-    shared = f"{parallel.gpus} GPUs share more than samples of {n_cut} of {counted(len(operators), 'operator')}"
-    return f"{shared}; bringing each other what they lack is {100 * plan.brought:.0f} % of compute"
+    n_shared = sum(map(parallel.shares_more, operators))
+    n_idle = sum(prod(parallel.degrees[op.index]) < parallel.gpus for op in operators if not kind_of(op).whole)
+    text = f"{parallel.gpus} GPUs share more than samples of {n_shared} of {counted(len(operators), 'operator')}"
+    text += f", {n_idle} are on fewer" if n_idle else ""
+    return f"{text}; bringing each other what they lack is {100 * plan.brought:.0f} % of compute"
 
 
 def buckets_text(plan: Plan) -> str:

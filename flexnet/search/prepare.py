@@ -36,13 +36,13 @@ from flexnet.search.rebuild import (
 from flexnet.search.settings import ALL_STARTS, Settings, method_of
 from flexnet.search.starts import STARTS
 from flexnet.search.starts.data_parallel import data_parallel, servers_of
-from flexnet.search.starts.kinds import MOST_TASKS, StartKinds
+from flexnet.search.starts.kinds import MOST_PRICED, StartKinds
 from flexnet.search.starts.layers import many_layered
 from flexnet.search.state import State
 from flexnet.search.trials import Trials
 from flexnet.simulate.protocol import PROTOCOLS
 
-__all__ = ["prepare"]
+__all__ = ["memory_limit", "prepare"]
 
 # Networks for the same traffic differ by random routes (on dlrm16 by 5 % in time); the best start of dynamic
 # programming is tried on as many as have this many tasks together.
@@ -111,6 +111,12 @@ def prepare(
     kinds = StartKinds(space, family, pricer.memory_limit)
     laid_out = _Layout(problem, settings, space, pricer, family, kinds, rng, first, tuple(found), replays_later)
     return laid_out.chain(start is not None) if is_mcmc else laid_out.portfolio(start is not None)
+
+
+def memory_limit(problem: Problem, settings: Settings) -> float | None:
+    """Bytes of memory that all GPUs of a server have, if that is a limit."""
+    limited = problem.semantics.limit_memory and settings.gpu_memory is not None
+    return (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
 
 
 def _is_mcmc(problem: Problem, settings: Settings) -> bool:
@@ -268,7 +274,7 @@ class _Layout:
             others = [one for name in STARTS for one in self.kinds.strategies(name, self.rng, any_size=True)]
             fitting = [strategy for strategy in others if self.pricer.fits(strategy)]
             n_task = count_tasks(self.problem, fitting)
-            most = max(min(n_task, default=0), MOST_TASKS)
+            most = max(min(n_task, default=0), MOST_PRICED)
             fitting = [strategy for strategy, n in zip(fitting, n_task, strict=True) if n <= most]
         if not fitting:
             self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))
@@ -299,12 +305,11 @@ def _pricer(problem: Problem, settings: Settings, *, remembers: bool) -> Pricer:
         raise FlexNetError(
             f"buckets are not for {semantics.name} semantics, which reduce weights one by one; use corrected semantics"
         )
-    limited = semantics.limit_memory and settings.gpu_memory is not None
-    memory_limit = (settings.gpu_memory or 0.0) * problem.cluster.gpus if limited else None
     protocol = PROTOCOLS[settings.protocol]
     if settings.bucket_bytes:
         problem = problem.with_buckets(settings.bucket_bytes)
-    return Pricer(problem, settings.segment_bytes, memory_limit, settings.network == "fair", protocol, remembers)
+    limit = memory_limit(problem, settings)
+    return Pricer(problem, settings.segment_bytes, limit, settings.network == "fair", protocol, remembers)
 
 
 def _seconds(state: State) -> float:

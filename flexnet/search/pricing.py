@@ -21,7 +21,7 @@ from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import Builder, build
 from flexnet.plan.task_kinds import NOMINAL_COMM
 from flexnet.search.candidates import Candidate, Directions
-from flexnet.search.floor import least_seconds
+from flexnet.search.floor import floor_seconds
 from flexnet.search.remembered import Priced, Remembered
 from flexnet.search.resolution import Rough, resolution_for, roughly
 from flexnet.search.written import written_timeline
@@ -192,9 +192,9 @@ class Pricer:
         return not self.problem.semantics.random_ring_direction and same_strategy(a, b)
 
     def floor(self, strategy: Strategy, degree: int) -> float:
-        """Seconds no network with ``degree`` links of a server can beat: the busiest one's compute, and its bytes."""
+        """Seconds no network with ``degree`` links of a server can beat: `floor_seconds`."""
         small = self.protocol.small_packet_bytes if self.problem.semantics.fair_links else 0.0
-        return least_seconds(self.problem, strategy, self._once.arrays(strategy), degree, small)
+        return floor_seconds(self.problem, strategy, self._once.arrays(strategy), degree, small)
 
     def exact(self, strategy: Strategy, network: Network, directions: Directions | None) -> Timeline:
         """Every task's times at full resolution, for what is reported: of the file the plan would be written to."""

@@ -71,8 +71,8 @@ def test_original_and_corrected_semantics_have_them(method: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--micro-batches", "0"), '--micro-batches is "0"; it must be a whole number from 1 to 1024'),
-        (("--micro-batches", "two"), '--micro-batches is "two"; it must be a whole number from 1 to 1024'),
+        (("--micro-batches", "0"), '--micro-batches is "0"; it must be a whole number from 1 to 1024, or auto'),
+        (("--micro-batches", "two"), '--micro-batches is "two"; it must be a whole number from 1 to 1024, or auto'),
         (
             ("-b", "62", "--micro-batches", "4"),
             "--batch-size 62 does not divide evenly over 4 micro-batches, each over one server; it must be a multiple "

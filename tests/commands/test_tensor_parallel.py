@@ -1,5 +1,6 @@
 """Searches whose servers' GPUs share more than samples, from the command line."""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,25 +9,31 @@ from command_lines import errors_of, run_json
 
 from flexnet.__main__ import main
 
-LLAMA = (
-    *("llama", "--num-layers", "3", "--hidden-size", "512", "--intermediate-size", "1024", "--num-heads", "8"),
-    *(
-        "--num-kv-heads",
-        "4",
-        "--sequence-length",
-        "64",
-        "--vocabulary-size",
-        "1024",
-        "--batch-size",
-        "32",
-        "--nsimnode",
-        "4",
-        "--big-gpu",
-        "4",
-    ),
-    *("--topology", "topoopt", "--inter-gpu-bandwidth", "3600"),
-)
-SEARCH = ("search", *LLAMA, "--gpu", "h100", "--search-budget", "20")
+LLAMA = [
+    "llama",
+    "--num-layers",
+    "3",
+    "--hidden-size",
+    "512",
+    "--intermediate-size",
+    "1024",
+    "--num-heads",
+    "8",
+    "--num-kv-heads",
+    "4",
+    "--sequence-length",
+    "64",
+    "--vocabulary-size",
+    "1024",
+    "--batch-size",
+    "32",
+    "--nsimnode",
+    "4",
+    "--big-gpu",
+    "4",
+]
+ON = ["--topology", "topoopt", "--inter-gpu-bandwidth", "3600"]
+SEARCH = ("search", *LLAMA, *ON, "--gpu", "h100", "--search-budget", "20")
 
 
 def test_a_plan_of_groups_is_told_written_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,23 +77,71 @@ def test_a_server_may_have_fewer_samples_than_gpus(capsys: pytest.CaptureFixture
 
 
 def test_measured_times_are_scaled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And told as estimates, if not all of a part's operators are as they were measured."""
+    """In the ratio of the GPU that is named, and told as estimates; not those of operators that share samples alone."""
     table = str(tmp_path / "llama.json")
-    profiled = [word for word in LLAMA if word not in ("--topology", "topoopt", "--inter-gpu-bandwidth", "3600")]
-    assert main(["profile", *profiled, "--device", "analytic", "-o", table]) == 0
-    flags = ("--mfile", table, "--tensor-parallel", "2", "--gpu-memory", "0.06", "--search-budget", "5")
-    assert main(["search", *LLAMA, *flags]) == 0
-    assert "4 servers of 4 GPUs in groups of 2;" in capsys.readouterr().out
+    assert main(["profile", *LLAMA, "--device", "analytic", "-o", table]) == 0
+    document = json.loads(Path(table).read_text())
+    document["estimated"] = False
+    Path(table).write_text(json.dumps(document))
+    seconds, shares = {}, []
+    for flags in ("--gpu a100", "--gpu b200", "--gpu-memory 0.06", "--cuts measured"):
+        given = ["--mfile", table, "--tensor-parallel", "2", "--search-budget", "5", *flags.split()]
+        assert main(["search", *LLAMA, *ON, *given, "-o", str(tmp_path / "run"), "--overwrite"]) == 0
+        assert "4 servers of 4 GPUs in groups of 2;" in capsys.readouterr().out
+        found = run_json(tmp_path / "run")
+        seconds[flags] = found["initial_ms"]
+        shares.append(found["estimated_cuts"]["operators"])
+    assert seconds["--gpu a100"] != seconds["--gpu b200"]
+    assert all(0 < share < 1 for share in shares)
+
+
+def test_operators_may_have_batches_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """52 samples of an expert come in two for two groups, not in eight for eight GPUs."""
+    words = [
+        "search",
+        "moe",
+        "--batch-size",
+        "64",
+        "--nsimnode",
+        "2",
+        "--big-gpu",
+        "4",
+        "--gpu",
+        "h100",
+        "--topology",
+        "topoopt",
+        "--search-budget",
+        "5",
+    ]
+    assert main([*words, "--tensor-parallel", "4"]) == 0
+    assert "2 servers of 4 GPUs in groups of 4;" in capsys.readouterr().out
+
+
+def test_groups_do_not_divide_all_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three groups have ten samples of a micro-batch: what does not come out even is left out, and not all does."""
+    words = [*SEARCH, "--batch-size", "20", "--micro-batches", "2", "--nsimnode", "3", "--tensor-parallel", "4"]
+    del words[words.index("32") - 1 : words.index("32") + 1]
+    del words[words.index("--nsimnode") : words.index("--nsimnode") + 2]
+    assert main(words) == 0
+    assert "in 2 micro-batches, 3 servers of 4 GPUs in groups of 4;" in capsys.readouterr().out
+
+
+def test_a_plan_of_groups_may_not_be_one_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = str(tmp_path / "strategy.json")
+    assert main([*SEARCH, "--export", plan]) == 0
+    for gpus in ("2", "4"):
+        status = main([*SEARCH, "--warm-start", plan, "--tensor-parallel", gpus])
+        (line,) = errors_of(capsys.readouterr().err) if status else ("",)
+        assert status == 0 or (status == 2 and "which does not come out even" in line)
 
 
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--tensor-parallel", "0"), '--tensor-parallel is "0"; it must be a whole number from 1 to 1024'),
-        (("--tensor-parallel", "auto"), '--tensor-parallel is "auto"; it must be a whole number from 1 to 1024'),
+        (("--tensor-parallel", "0"), '--tensor-parallel is "0"; it must be a whole number from 1 to 1024, or auto'),
         (
             ("--tensor-parallel", "3"),
-            "--tensor-parallel 3 does not divide the GPUs of a server, of which --big-gpu says 4; it must be 1, 2 or 4",
+            "--tensor-parallel 3 does not divide the GPUs of a server, 4 (--big-gpu); it must be 1, 2 or 4",
         ),
         (
             ("--tensor-parallel", "2", "--semantics", "original", "--method", "mcmc"),
@@ -101,7 +156,6 @@ def test_groups_that_cannot_be(flags: tuple[str, ...], sentence: str, capsys: py
 
 
 def test_networks_are_compared_for_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    words = [word for word in LLAMA if word not in ("--topology", "topoopt")]
     flags = ("--tensor-parallel", "4", "--gpu", "h100", "--time", "1", "--topology", "topoopt,fattree")
-    assert main(["compare", *words, *flags]) == 0
+    assert main(["compare", *LLAMA, *flags]) == 0
     assert "topoopt" in capsys.readouterr().out

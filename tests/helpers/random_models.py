@@ -214,9 +214,9 @@ def in_random_groups(rng: np.random.Generator, problem: Problem) -> Problem:
     gpus = int(rng.choice([n for n in range(1, cluster.gpus + 1) if cluster.gpus % n == 0]))
     degrees = []
     for op in graph.operators:
-        first = next(entry.degrees for entry in problem.candidates[op.index] if prod(entry.degrees) == 1)
+        first = problem.candidates[op.index][0].degrees
         part = part_of(op, first, cluster.big_gpu // gpus)
-        ways = [cut for cut in every_degrees(part, n_server=gpus, big_gpu=0) if len(cut) == op.rank]
+        ways = every_degrees(part, n_server=gpus, big_gpu=0)
         degrees.append(ways[int(rng.integers(len(ways)))])
     lacking = tuple(tuple(rng.random(len(op.inputs)).tolist()) for op in graph.operators)
     parallel = TensorParallel(gpus, cluster.big_gpu // gpus, cluster.inter_gpu_bandwidth, tuple(degrees), lacking)

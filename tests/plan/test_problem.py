@@ -66,7 +66,8 @@ def test_weights_and_candidates():
     assert cuts(problem) == [[], [0, 2], [0], [0, 2], [0]]
     assert cuts(problem_of(join(), Cluster(2), ORIGINAL)) == [[]] * 5
     assert a.is_whole.tolist() == [True, False, False, False]
-    assert (a.n_server, a.big_gpu, a.inter_gpu_bandwidth, a.exact_intra_server) == (2, 4, 25e9, True)
+    assert (a.n_server, a.inter_gpu_bandwidth, a.exact_intra_server) == (2, 25e9, True)
+    assert a.weight_gpus.tolist() == [0, 4, 4, 4, 4] and a.weight_pieces.tolist() == [1] * 5
     last = slice(int(a.candidate_ptr[3]), int(a.candidate_ptr[4]))
     assert a.degrees[last, :2].tolist() == [[1, 1], [1, 2], [2, 1]]
     assert a.parts[last].tolist() == [1, 2, 2]

@@ -67,6 +67,6 @@ def test_promising_pipelines_come_first_and_huge_ones_not_at_all(monkeypatch: py
     distinct = len({f"{seconds:.6g}" for seconds in least})
     assert len(least) > 2 * distinct > 20, "some differ in the servers alone"
     assert least[:distinct] == sorted(least[:distinct]) and least[distinct - 1] > 2 * least[0]
-    monkeypatch.setattr(kinds, "MOST_TASKS", most - 1)
+    monkeypatch.setattr(kinds, "MOST_PRICED", most - 1)
     fewer, most_of_fewer = begun()
     assert 0 < len(fewer) < len(least) and most_of_fewer < most

@@ -15,10 +15,12 @@ from flexnet.commands.requests.model_flags import (
     unused_model_flags,
 )
 from flexnet.commands.requests.search_network import drawn_network, named_network
+from flexnet.commands.requests.types import AUTO
 from flexnet.cost.gpus import GPUS
 from flexnet.errors import FlexNetError, one_of
 from flexnet.model.cutting import divisors
 from flexnet.model.graph import ModelGraph
+from flexnet.model.operators import kind_of
 from flexnet.plan.cluster import Cluster
 from flexnet.plan.semantics import PRESETS, Semantics
 from flexnet.search.settings import Settings, method_of
@@ -56,7 +58,7 @@ class SearchRequest:
     micro_batches : int
         How many; the graph is of one.
     tensor_parallel : int
-        GPUs of a server that share the weights of a part.
+        GPUs of a group, which share more of a part than samples; 1 for none.
     memory_open : bool
         Whether the memory of a GPU is limited to what the measurement file says it has.
     mfile, start, known, drawing, model_file, export, taskgraph, output : Path or None
@@ -102,15 +104,18 @@ class SearchRequest:
 
     @property
     def groups(self) -> int:
-        """Groups of a server's GPUs, each of which shares weights; 0 where a server is one GPU."""
+        """Groups of a server's GPUs; 0 where a server is one GPU."""
         return self.cluster.big_gpu // self.tensor_parallel
 
     @property
     def gpus_by_samples(self) -> int:
         """GPUs of a server that share its samples where times are known: all, or if these are too few its groups."""
         gpus, servers = self.cluster.big_gpu, 1 if self.micro_batches > 1 else self.cluster.n_server
-        too_few = self.mfile is None and self.graph.batch_size % (servers * max(gpus, 1))
-        return self.groups if too_few else gpus
+        if self.mfile is not None or self.tensor_parallel == 1:
+            return gpus
+        cut = (op for op in self.graph.operators if not kind_of(op).whole)
+        batches = {tensor.dims[-1] for op in cut for tensor in (*op.outputs, *(one.tensor for one in op.inputs))}
+        return self.groups if any(batch % (servers * gpus) for batch in batches) else gpus
 
     @property
     def inputs(self) -> dict[str, Path]:
@@ -135,6 +140,10 @@ def search_request(asked: Asked) -> SearchRequest:
     """
     values, given = asked.values, asked.given
     assert asked.model is not None
+    if AUTO in (values["micro_batches"], values["tensor_parallel"]):
+        raise FlexNetError(
+            "--micro-batches auto and --tensor-parallel auto are for a search that begins; name numbers here"
+        )
     drawing = values["topology"] if isinstance(values["topology"], Path) else None
     topology: str | Topology
     if drawing is None:
@@ -212,7 +221,7 @@ def _check_groups(gpus: int, cluster: Cluster, semantics: Semantics) -> None:
         raise FlexNetError("--tensor-parallel needs --semantics corrected; the original knows cuts of the batch alone")
     if cluster.gpus % gpus:
         raise FlexNetError(
-            f"--tensor-parallel {gpus} does not divide the GPUs of a server, of which --big-gpu says {cluster.gpus}; "
+            f"--tensor-parallel {gpus} does not divide the GPUs of a server, {cluster.gpus} (--big-gpu); "
             f"it must be {one_of([str(n) for n in divisors(cluster.gpus, cluster.gpus)])}"
         )
 

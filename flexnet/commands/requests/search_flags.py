@@ -6,7 +6,7 @@ from flexnet.commands.requests.flags import Flag, switch
 from flexnet.commands.requests.limits import MAX_GPUS, MAX_INTEGER, MAX_MICRO_BATCHES, MAX_SERVERS
 from flexnet.commands.requests.model_command import Asked, ModelCommand, model_argument
 from flexnet.commands.requests.shared_flags import BATCH_SIZE, BIG_GPU, OF_SWITCHES, PARAMETER_PARALLEL, dtype_flag
-from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole
+from flexnet.commands.requests.types import FilePath, Limit, Name, Number, Segments, TopologyName, Whole, WholeOrAuto
 from flexnet.cost.configs import CUTS
 from flexnet.cost.gpus import GPUS
 from flexnet.network.topologies import TOPOLOGIES
@@ -100,19 +100,19 @@ SEARCH_FLAGS = [
     ),
     Flag(
         ["micro_batches", "--micro-batches"],
-        type=Whole(1, MAX_MICRO_BATCHES),
+        type=WholeOrAuto(1, MAX_MICRO_BATCHES),
         default=1,
-        metavar="N",
+        metavar="N|auto",
         help="parts of the batch, after all of which gradients are reduced, as in pipelines and gradient accumulation "
-        "(default 1); a measurement file is of one",
+        "(default 1; auto: the most promising number up to 64); a measurement file is of one",
     ),
     Flag(
         ["tensor_parallel", "--tensor-parallel"],
-        type=Whole(1, MAX_GPUS),
+        type=WholeOrAuto(1, MAX_GPUS),
         default=1,
-        metavar="T",
-        help="GPUs of a server that share the weights of its part of each operator, a divisor of --big-gpu (default 1: "
-        "each has all of them, and some of the samples); a measurement file is of the server's GPUs over T",
+        metavar="T|auto",
+        help="GPUs of a server that share more of its parts than samples, most of all weights, a divisor of --big-gpu "
+        "(default 1: each has all weights of its server; auto: 1 or all GPUs, what is more promising)",
     ),
     Flag(
         ["net_opt", "--net-opt"],

@@ -11,7 +11,21 @@ from click.shell_completion import CompletionItem
 from flexnet.errors import FlexNetError, did_you_mean, one_of
 from flexnet.network.topologies import DRAWINGS
 
-__all__ = ["FilePath", "FilePaths", "Limit", "Name", "Number", "Segments", "TopologyName", "Whole"]
+__all__ = [
+    "AUTO",
+    "FilePath",
+    "FilePaths",
+    "Limit",
+    "Name",
+    "Number",
+    "Segments",
+    "TopologyName",
+    "Whole",
+    "WholeOrAuto",
+]
+
+AUTO = "auto"
+"""What leaves a number to the command."""
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)  # Python also takes 1_000, blanks and the digits of other scripts
@@ -23,8 +37,9 @@ class Whole(click.IntRange):
 
     def __init__(self, least: int, most: int) -> None:
         super().__init__(least, most)
+        self.what = "0 or 1" if (least, most) == (0, 1) else f"a whole number from {least} to {most}"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number.
 
         Raises
@@ -37,8 +52,25 @@ class Whole(click.IntRange):
                 raise click.BadParameter("")
             return int(super().convert(value, param, ctx))
         except click.BadParameter:
-            both = (self.min, self.max)
-            _refuse(param, value, "0 or 1" if both == (0, 1) else f"a whole number from {both[0]} to {both[1]}")
+            _refuse(param, value, self.what)
+
+
+class WholeOrAuto(Whole):
+    """A whole number, or `AUTO`."""
+
+    def __init__(self, least: int, most: int) -> None:
+        super().__init__(least, most)
+        self.what += f", or {AUTO}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or `AUTO`.
+
+        Raises
+        ------
+        FlexNetError
+            If it is neither.
+        """
+        return AUTO if str(value).lower() == AUTO else super().convert(value, param, ctx)
 
 
 class Segments(Whole):
@@ -57,7 +89,7 @@ class Segments(Whole):
         FlexNetError
             If it is none, or so small that simulations take for ever.
         """
-        size = super().convert(value, param, ctx)
+        size: int = super().convert(value, param, ctx)
         if 0 < size < self.LEAST:
             _refuse(param, value, f"0 (whole transfers) or at least {self.LEAST}, or the simulation takes for ever")
         return size

@@ -120,6 +120,7 @@ def problem_of(request: SearchRequest, table: CostTable) -> Problem:
             optimizer=request.optimizer,
             micro_batches=batches,
             gpu_memory=request.settings.gpu_memory,
+            gpu=request.gpu,
         )
     return make_problem(
         graph,

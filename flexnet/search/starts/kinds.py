@@ -9,13 +9,13 @@ from flexnet.interrupts import check
 from flexnet.network.family import TopologyFamily
 from flexnet.plan.strategy import Strategy, make_strategy
 from flexnet.plan.task_graph_builder import Builder, count_tasks
-from flexnet.search.floor import least_seconds
+from flexnet.search.floor import floor_seconds
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts import STARTS
 
-__all__ = ["MOST_TASKS", "StartKinds"]
+__all__ = ["MOST_PRICED", "StartKinds"]
 
-MOST_TASKS = 4_000_000
+MOST_PRICED = 4_000_000  # tasks of a start: gigabytes, and a minute to price
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class StartKinds:
         if any_size:
             return found
         n_task = count_tasks(problem, found)
-        found = [strategy for strategy, n in zip(found, n_task, strict=True) if n <= MOST_TASKS]
+        found = [strategy for strategy, n in zip(found, n_task, strict=True) if n <= MOST_PRICED]
         return found if problem.micro_batches == 1 else self.by_promise(found)
 
     def by_promise(self, strategies: list[Strategy]) -> list[Strategy]:
@@ -63,7 +63,7 @@ class StartKinds:
         interfaces = self.family.interfaces(self.space.problem.cluster.n_server)
         alike: dict[float, list[Strategy]] = {}
         for strategy in strategies:
-            least = least_seconds(self.space.problem, strategy, once.arrays(strategy), interfaces, 0.0)
+            least = floor_seconds(self.space.problem, strategy, once.arrays(strategy), interfaces, 0.0)
             alike.setdefault(float(f"{least:.6g}"), []).append(strategy)
         rows = zip_longest(*(alike[least] for least in sorted(alike)))
         return [strategy for row in rows for strategy in row if strategy is not None]
