@@ -1,6 +1,7 @@
 """Which pipelines are priced, and in what order."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,17 +10,20 @@ from hypothesis import strategies as st
 from random_models import in_micro_batches, mlp, problem_of, random_configs, random_problem
 
 from flexnet import MODELS, Cluster, build_network, complete_table, replay, roofline_table
+from flexnet.network.build import family_of
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED
-from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.plan.task_graph_builder import build, count_tasks
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search import prepare as preparing
 from flexnet.search.floor import pipeline_seconds
+from flexnet.search.moves.space import make_space
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
 from flexnet.search.starts import kinds
+from flexnet.search.starts.stages import Stages
 
 
 @given(seed=st.integers(0, 2**32 - 1), micro_batches=st.integers(1, 4))
@@ -70,3 +74,23 @@ def test_promising_pipelines_come_first_and_huge_ones_not_at_all(monkeypatch: py
     monkeypatch.setattr(kinds, "MOST_PRICED", most - 1)
     fewer, most_of_fewer = begun()
     assert 0 < len(fewer) < len(least) and most_of_fewer < most
+
+
+def test_sets_of_servers_may_have_stages_in_turn() -> None:
+    """Of eight layers and four servers each has two, and what fills and empties the pipeline is half as long."""
+    flags: dict[str, str | int] = {"--hidden-size": 256, "--intermediate-size": 512, "--num-heads": 4}
+    flags |= {"--vocabulary-size": 64}
+    graph = MODELS["llama"].build({**flags, "--num-kv-heads": 2, "--num-layers": 8, "--sequence-length": 64}, 4)
+    table = complete_table(roofline_table(graph, "h100", n_server=4, over_all=False), graph)
+    problem = make_problem(graph, table, Cluster(4, link_bandwidth=50e9), CORRECTED, micro_batches=4)
+    space, family = make_space(problem, strided=False), family_of("topoopt", degree=4, semantics=CORRECTED)
+    starts = Stages().points(space, family, None, np.random.default_rng(0)).strategies
+    least: dict[int, float] = {}
+    for strategy in starts:
+        assert isinstance(strategy, Strategy)
+        first = strategy.devices[:, 0].tolist()  # by operator; layers come one after the other
+        n_run = sum(here != before for before, here in pairwise(first)) + 1
+        if (strategy.devices >= 0).sum(axis=1).max() == 1:
+            least[n_run] = min(least.get(n_run, np.inf), pipeline_seconds(problem, strategy))
+    whole = sum(entries[0].forward + entries[0].backward for entries in problem.candidates)
+    assert whole < least[8] < 0.85 * least[4] < 0.85 * whole / 4 * (4 + 3) * 1.01

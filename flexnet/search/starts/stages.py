@@ -4,10 +4,15 @@ A server of a stage has the weights of that stage alone to reduce, and all that 
 costs is time in which the reductions of others go on.  Reductions of a stage wait until what the one before it needs is
 through; each comes without that too.
 
+Of several micro-batches a set of servers may have several stages, between which those of the others lie: then a stage
+takes less time that others wait for before they begin, and behind the last micro-batch (interleaved 1F1B: D. Narayanan
+et al., SC 2021, section 2.2.2).
+
 Two stages of a Llama of three layers over 16 of 32 servers each, its embedding cut along the vocabulary over all, take
 66 ms where data parallelism takes 100 and searches from stages of everything ended at 78.
 """
 
+from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
@@ -26,13 +31,14 @@ from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
 from flexnet.search.starts.data_parallel import data_parallel
-from flexnet.search.starts.layers import many_layered, stage_counts
+from flexnet.search.starts.layers import is_layered, many_layered, stage_counts
 from flexnet.search.starts.start import Start, StartPoints, at_most
 
 __all__ = ["Stages"]
 
 MOST = 100  # strategies, without those whose reductions wait
 MOST_HELD = 2 * MOST  # whose reductions wait
+MOST_TURNS = 3  # numbers of stages of a set that are tried
 HEAVY = 0.2  # of all weights but those of tables
 Floats = npt.NDArray[np.float64]
 
@@ -73,7 +79,26 @@ class Stages(Start):
                 for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
                     for strided in (False, True) if len(found) < most else ():
                         found.append(_laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng))
-        return StartPoints((*found, *all_held(space, found)[: at_most(space.problem, MOST_HELD)]))
+        held = all_held(space, found)[: at_most(space.problem, MOST_HELD)]
+        return StartPoints((*_in_turn(space, base, cut, counts, rng), *found, *held))
+
+
+def _in_turn(
+    space: MoveSpace, base: Strategy, cut: Chain, counts: Sequence[int], rng: np.random.Generator
+) -> list[Strategy]:
+    """Several stages on each set of servers, of micro-batches: as many as layers come out even for, or two."""
+    problem, found = space.problem, list[Strategy]()
+    n_layer = sum(block.count for block in problem.graph.blocks if is_layered(problem.graph, block))
+    for n_set in counts if problem.micro_batches > 1 else ():
+        even = divisors(n_layer // n_set, n_layer)[1:][:MOST_TURNS] if n_layer % n_set == 0 else [2]
+        for n_turn in (n for n in even if n * n_set <= n_layer):
+            loads = _loads(space, cut, problem.cluster.n_server // n_set)[
+                1:
+            ]  # not weights alone: all wait for the slowest
+            for stage_of in dict.fromkeys(tuple(_stages(load, n_set * n_turn)) for load in loads):
+                stages = tuple(stage % n_set for stage in stage_of)
+                found.append(_laid(space, base, cut, stages, n_set, strided=False, rng=rng))
+    return found
 
 
 def _with_another_cut(
