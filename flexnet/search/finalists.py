@@ -13,6 +13,7 @@ __all__ = ["finalists_of", "likely_fastest"]
 
 NEARLY = 1.12  # times the best by the search's prices: proposals may be off by so much
 ALIKE = 0.95  # of the operators
+AS_OFTEN = 1.5  # the most that one of two plans may move more often: pipelines are of so many stages, once or in turn
 
 
 def finalists_of(state: State) -> list[Candidate]:
@@ -70,5 +71,13 @@ def _expected(plan: Candidate, replayed: Sequence[tuple[Candidate, float]]) -> f
 
 
 def _cut_alike(one: Candidate, other: Candidate) -> bool:
-    """Whether nearly all operators of two plans are cut alike, on whatever servers."""
-    return bool((one.strategy.choice == other.strategy.choice).mean() > ALIKE)
+    """Whether nearly all operators of two plans are cut alike, on whatever servers, and come as often to others."""
+    alike = (one.strategy.choice == other.strategy.choice).mean() > ALIKE
+    fewer, more = sorted(map(_n_move, (one, other)))
+    return bool(alike and more <= AS_OFTEN * fewer)
+
+
+def _n_move(plan: Candidate) -> int:
+    """How often an operator lies on other servers than the one before it, and once for the first."""
+    devices = plan.strategy.devices
+    return 1 + int((devices[1:] != devices[:-1]).any(axis=1).sum())

@@ -66,7 +66,10 @@ def test_nothing_is_said_beside_json(capsys: pytest.CaptureFixture[str]) -> None
     ("flags", "sentence"),
     [
         (("-b", "31"), "--batch-size 31 does not divide evenly over 4 servers"),
-        (("--semantics", "original", "--method", "mcmc"), "auto numbers need --method portfolio"),
+        (
+            ("--semantics", "original", "--method", "mcmc"),
+            "auto needs --method portfolio; name numbers for the original's chain",
+        ),
         (("--mfile", "nothing.json"), "nothing.json"),
     ],
 )

@@ -19,10 +19,11 @@ CLUSTER = Cluster(4, link_bandwidth=2e6, latency=1e-6, degree=2)
 NETWORK = prepare(problem_of(tower(), Cluster(4)), Settings("fattree", 0)).state.network
 
 
-def cut(way: int, seconds: float) -> Candidate:
-    """Twenty operators that are all cut in one way."""
-    whole = np.full(20, way)
-    return Candidate(Strategy(whole, np.zeros((20, 4), np.int64), whole * 0 - 1), NETWORK, seconds, None)
+def cut(way: int, seconds: float, n_stage: int = 1) -> Candidate:
+    """Twenty operators that are all cut in one way, on two servers by turns if in several stages."""
+    whole, devices = np.full(20, way), np.zeros((20, 4), np.int64)
+    devices[:] = (np.arange(20) * n_stage // 20 % 2)[:, None]
+    return Candidate(Strategy(whole, devices, whole * 0 - 1), NETWORK, seconds, None)
 
 
 def test_the_fastest_first_and_beside_it_one_that_is_cut_in_another_way():
@@ -32,6 +33,12 @@ def test_the_fastest_first_and_beside_it_one_that_is_cut_in_another_way():
     assert likely_fastest([also_a, a], [], 2) == [a, also_a]  # nothing else is left
     assert likely_fastest([a], [], 2) == [a]
     assert likely_fastest([], [(a, 1.0)], 2) == []
+
+
+def test_pipelines_of_more_stages_are_others_though_they_are_cut_alike():
+    ten, nine, two = cut(0, 1.0, 10), cut(0, 1.01, 9), cut(0, 1.05, 2)
+    assert likely_fastest([ten, nine, two], [], 2) == [ten, two]
+    assert likely_fastest([nine, two], [(ten, 1.1)], 1) == [two]
 
 
 def test_what_is_cut_like_a_plan_that_was_too_slow_comes_last():

@@ -84,7 +84,7 @@ def _ways(asked: Asked) -> list[_Way]:
 def _way(asked: Asked) -> _Way:
     request = search_request(asked)
     if method_of(request.settings.method, request.semantics) != "portfolio":
-        raise FlexNetError(f"{AUTO} numbers need --method portfolio; of the original's chain name --micro-batches")
+        raise FlexNetError(f"{AUTO} needs --method portfolio; name numbers for the original's chain")
     table = read_costs(request)
     request = with_memory(request, table)
     problem = problem_of(request, table)
