@@ -32,7 +32,7 @@ from flexnet.search.state import State
 from flexnet.simulate.fabric import Fabric, draw_routes
 from flexnet.simulate.kernels.packets import simulate_packets
 from flexnet.simulate.link_model import Timeline
-from flexnet.simulate.priced_links import packet_hops
+from flexnet.simulate.priced_links import MOST_HOPS, packet_hops
 from flexnet.simulate.replay import replays
 from flexnet.taskgraph_file.encode import TooLargeError
 from flexnet.taskgraph_file.write import require_room_for
@@ -50,6 +50,7 @@ ROUNDED = 1e-3  # what files round makes less of a difference
 FINAL_HOPS = 40_000_000
 HOPS_A_PROPOSAL = 3_000
 HOPS_A_SECOND = 1_000_000
+HOPS_OF_PIPELINES = 10  # times as many: prices of stages that work by turns are a tenth off, up or down
 GLANCED_HOPS = 5_000_000
 
 # A search that is given so many seconds or proposals has time for a bound that takes so many times the work, half a
@@ -112,7 +113,8 @@ class Prepared:
 
     def _final_hops(self) -> float:
         time, budget = self.settings.time, self.settings.budget
-        most = FINAL_HOPS if time is None else max(FINAL_HOPS, HOPS_A_SECOND * time)
+        a_second = HOPS_A_SECOND * (1 if self.problem.micro_batches == 1 else HOPS_OF_PIPELINES)
+        most = FINAL_HOPS if time is None else max(FINAL_HOPS, a_second * time)
         return most if budget is None else min(most, FINAL_HOPS, max(GLANCED_HOPS, HOPS_A_PROPOSAL * budget))
 
     def _rough(self, candidate: Candidate) -> Timeline:
@@ -131,7 +133,7 @@ class Prepared:
         while waiting:
             next_ones = list[Candidate]()
             for one in likely_fastest(waiting, [(plan, times.seconds) for plan, times in replayed], 2):
-                work = self.search.pricer.exact_work(one.strategy, one.network)
+                work = min(self.search.pricer.exact_work(one.strategy, one.network), 2 * MOST_HOPS)  # sent in two ways
                 if (hops + work <= most_hops if strict else hops < most_hops) or hops == 0.0:
                     next_ones.append(one)
                 hops += work
