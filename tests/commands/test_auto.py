@@ -57,6 +57,15 @@ def test_a_measurement_file_tells_the_micro_batch(tmp_path: Path, capsys: pytest
     assert "--micro-batches 4: the best of 1 way, of which 0 were priced" in capsys.readouterr().out
 
 
+def test_only_what_fits_is_priced(capsys: pytest.CaptureFixture[str]) -> None:
+    """If nothing does, the search says what it lacks."""
+    assert main([*LLAMA, "--gpu-memory", "0.015", *AUTO]) == 0
+    assert "--tensor-parallel 4: the best of 7 ways, of which 3 were priced" in capsys.readouterr().out
+    assert main([*LLAMA, "--gpu-memory", "0.003", *AUTO]) == 2
+    (line,) = errors_of(capsys.readouterr().err)
+    assert "on one server and a server has 0.012 GB" in line
+
+
 def test_nothing_is_said_beside_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*LLAMA, "--micro-batches", "2", "--tensor-parallel", "auto", "--json"]) == 0
     assert capsys.readouterr().out.startswith("{")

@@ -51,7 +51,9 @@ def with_numbers(asked: Asked) -> Asked:
     quiet = asked.values["as_json"]
     with nullcontext() if quiet else waiting("looking at micro-batches and groups of GPUs"):
         ways = sorted(_ways(asked), key=lambda way: way.least)
-        promising = ways[:PRICED] if ways[0].least < float("inf") else ways[:1]
+        promising = [way for way in ways[:PRICED] if way.least < float("inf")] or ways[
+            :1
+        ]  # which the search will refuse
         prices = [first_prices(way.problem, way.request.settings, STARTS) for way in promising] if promising[1:] else []
         chosen = promising[prices.index(min(prices))] if prices else promising[0]
     if not quiet:
