@@ -1,6 +1,6 @@
 """A fast way for a group of GPUs to share an operator's part, of a whole model at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
@@ -107,23 +107,19 @@ def tensor_parallel(
 
 def _fast(problem: Problem, gpu_memory: float | None, share: float, n_group: int) -> Ways:
     """The configs of least time, and of least memory at its price if that is more than there is."""
-    found, seconds = min((_optimum(problem, terms) for terms in _terms(problem)), key=lambda one: one[1])
+    # of tensors that are brought to all readers at once, and to each by itself
+    both = [measured_terms(problem, strided=False, at_once=at_once) for at_once in (True, False)]
+    found, seconds = min((_optimum(problem, terms) for terms in both), key=lambda one: one[1])
     if gpu_memory is None or _memory(problem, found) <= gpu_memory:
         return found
     price = share * seconds / problem.micro_batches / gpu_memory
     for _ in range(TIMES):
-        priced = [_optimum(problem, terms, price) for terms in _terms(problem)]
+        priced = [_optimum(problem, terms, price) for terms in both]
         found, _seconds = min(priced, key=lambda one: one[1] + price * _memory(problem, one[0]))
         if _memory(problem, found) <= n_group * gpu_memory:
             break
         price *= DEARER
     return found
-
-
-def _terms(problem: Problem) -> Iterator[Terms]:
-    """Of tensors that are brought to all readers at once, and to each by itself."""
-    for at_once in (True, False):
-        yield measured_terms(problem, strided=False, at_once=at_once)
 
 
 def _optimum(problem: Problem, terms: Terms, price: float = 0.0) -> tuple[Ways, float]:

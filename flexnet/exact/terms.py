@@ -108,13 +108,11 @@ def measured_terms(problem: Problem, *, strided: bool, at_once: bool = False) ->
     moved: dict[tuple[int, int], Floats] = {}
     known: dict[tuple[object, ...], Floats] = {}
     brought = set[tuple[object, ...]]()
-    first: list[int] = []  # of the edges that carry the same tensor
+    first = _first_edges(arrays)
     homes = _homes(problem, degrees)
     readers = _readers(arrays) if at_once else [1] * len(arrays.edge_src)
     for e, (u, v) in enumerate(zip(arrays.edge_src.tolist(), arrays.edge_dst.tolist(), strict=True)):
         edge = edge_rows(arrays, e)
-        before = int(arrays.edge_before[e])
-        first.append(first[before] if before >= 0 else e)
         if (first[e], v, edge.tobytes()) in brought:  # an operator that reads it twice
             continue
         brought.add((first[e], v, edge.tobytes()))
@@ -148,12 +146,17 @@ def place(problem: Problem, terms: Terms, choices: Sequence[int], *, strided: bo
     return configs
 
 
+def _first_edges(arrays: ProblemArrays) -> list[int]:
+    """Of each edge the first one that carries the same tensor."""
+    first: list[int] = []
+    for e, before in enumerate(arrays.edge_before.tolist()):
+        first.append(e if before < 0 else first[before])
+    return first
+
+
 def _readers(arrays: ProblemArrays) -> list[int]:
     """Of each edge how many operators read the same tensor in the same way."""
-    tensors: list[int] = []
-    for e, before in enumerate(arrays.edge_before.tolist()):
-        tensors.append(e if before < 0 else tensors[before])
-    ways = [(tensor, edge_rows(arrays, e).tobytes()) for e, tensor in enumerate(tensors)]
+    ways = [(first, edge_rows(arrays, e).tobytes()) for e, first in enumerate(_first_edges(arrays))]
     ops: dict[tuple[int, bytes], set[int]] = {}
     for way, op in zip(ways, arrays.edge_dst.tolist(), strict=True):
         ops.setdefault(way, set()).add(op)

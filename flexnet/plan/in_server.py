@@ -10,7 +10,7 @@ import numpy.typing as npt
 from flexnet.cost.tensor_parallel import TensorParallel
 from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
-from flexnet.plan.tied import first_user
+from flexnet.plan.tied import first_user, shared_weights
 
 __all__ = ["InServer", "weight_pieces", "weights_in_server"]
 
@@ -40,20 +40,17 @@ def weights_in_server(operators: Sequence[Operator], parallel: TensorParallel) -
     operators : sequence of Operator
     parallel : TensorParallel
     """
-    users: dict[tuple[int, int], list[tuple[Operator, tuple[int, ...]]]] = {}
-    for op in operators:
-        for i in range(len(op.weights)):
-            cut = weight_pieces(op, i, parallel.degrees[op.index])
-            users.setdefault(first_user(operators, op.index, i), []).append((op, cut))
+    shared = shared_weights(operators)
     pieces, gpus = list[int](), list[int]()
     for op in operators:
         for i in range(len(op.weights)):
-            all_ = users[first_user(operators, op.index, i)]
-            alike = len({cut for _, cut in all_}) == 1
-            pieces.append(prod(all_[0][1]) if alike else 1)
-            copies = (
-                max(prod(parallel.degrees[user.index]) for user, _ in all_) // pieces[-1] if alike else parallel.gpus
-            )
+            users = shared.get(first_user(operators, op.index, i), [(op.index, i)])
+            cuts = {weight_pieces(operators[user], k, parallel.degrees[user]) for user, k in users}
+            n, copies = 1, parallel.gpus
+            if len(cuts) == 1:
+                n = prod(cuts.pop())
+                copies = max(prod(parallel.degrees[user]) for user, _ in users) // n
+            pieces.append(n)
             # An embedding is measured on one GPU: nothing to reduce with.
             gpus.append(0 if kind_of(op).whole else parallel.groups * copies)
     return InServer(np.array(pieces, np.int64), np.array(gpus, np.int64))

@@ -14,9 +14,11 @@ from flexnet.model.graph import Operator
 from flexnet.model.operators import kind_of
 from flexnet.plan.arrays import MAX_RANK
 
-__all__ = ["Users", "first_user", "users_of"]
+__all__ = ["Users", "first_user", "shared_weights", "users_of"]
 
 Ints = npt.NDArray[np.int64]
+Weight = tuple[int, int]
+"""Operator, and number of its weight."""
 
 
 class Users(NamedTuple):
@@ -38,12 +40,7 @@ def users_of(operators: Sequence[Operator], *, shared: bool) -> Users:
         Whether operators share weights at all; otherwise each has its own.
     """
     weights = [(op.index, i) for op in operators for i in range(len(op.weights))]
-    users: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for op in operators if shared else ():
-        for i in op.tied:
-            first = first_user(operators, op.index, i)
-            if first != (op.index, i):
-                users.setdefault(first, [first]).append((op.index, i))
+    users = shared_weights(operators) if shared else {}
     tied = {user for all_ in users.values() for user in all_[1:]}
     flat = [user for weight in weights for user in users.get(weight, ())]
     cut = np.full((len(flat), MAX_RANK), -1, np.int64)
@@ -56,6 +53,17 @@ def users_of(operators: Sequence[Operator], *, shared: bool) -> Users:
         np.array([op for op, _ in flat], np.int64),
         cut,
     )
+
+
+def shared_weights(operators: Sequence[Operator]) -> dict[Weight, list[Weight]]:
+    """Of every weight that several operators use, by the first one of it, all of them in order."""
+    users: dict[Weight, list[Weight]] = {}
+    for op in operators:
+        for i in op.tied:
+            first = first_user(operators, op.index, i)
+            if first != (op.index, i):
+                users.setdefault(first, [first]).append((op.index, i))
+    return users
 
 
 def first_user(operators: Sequence[Operator], op: int, weight: int) -> tuple[int, int]:

@@ -157,7 +157,7 @@ def _begin(
 def _lay_out(names: Sequence[str], rng: np.random.Generator) -> tuple[list[list[Strategy]], np.random.Generator]:
     """Starts of some kinds, in a worker process."""
     assert _search is not None
-    return [_search.kinds.strategies(name, rng) for name in names], rng
+    return [_search.kinds.by_promise(_search.kinds.strategies(name, rng)) for name in names], rng
 
 
 def _most(chains: tuple[tuple[State, np.random.Generator], ...], length: int, total: float) -> list[int]:

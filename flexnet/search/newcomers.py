@@ -45,7 +45,7 @@ class Newcomers:
         """With those of the next kind that has some to be priced; after all, the best with reductions that wait."""
         while schedule.unlaid:
             name, *unlaid = schedule.unlaid
-            strategies = tuple(self.kinds.strategies(name, rng))
+            strategies = tuple(self.kinds.by_promise(self.kinds.strategies(name, rng)))
             schedule = replace(schedule, unlaid=tuple(unlaid))
             if strategies:
                 return replace(schedule, pending=strategies, origins=(STARTS[name].name,) * len(strategies))

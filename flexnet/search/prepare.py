@@ -278,8 +278,6 @@ class _Layout:
             fitting = [strategy for strategy, n in zip(fitting, n_task, strict=True) if n <= most]
         if not fitting:
             self.pricer.require_memory(min((*strategies, *others), key=self.pricer.memory_needed))
-        if self.problem.micro_batches == 1:
-            return fitting
         n_first = int(fitting[0] is strategies[0])
         return fitting[:n_first] + self.kinds.by_promise(fitting[n_first:])
 

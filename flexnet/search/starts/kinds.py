@@ -37,7 +37,7 @@ class StartKinds:
         """All starts of a kind, by its name in `STARTS`.
 
         Unless they may be of ``any_size``, those are left out that have so many tasks that pricing them takes minutes
-        and gigabytes; of plans of micro-batches, which take long, the most promising ones come first.
+        and gigabytes.
 
         Raises
         ------
@@ -51,14 +51,16 @@ class StartKinds:
         if any_size:
             return found
         n_task = count_tasks(problem, found)
-        found = [strategy for strategy, n in zip(found, n_task, strict=True) if n <= MOST_PRICED]
-        return found if problem.micro_batches == 1 else self.by_promise(found)
+        return [strategy for strategy, n in zip(found, n_task, strict=True) if n <= MOST_PRICED]
 
     def by_promise(self, strategies: list[Strategy]) -> list[Strategy]:
-        """Strategies by what they take at least on any network of the family; first one of each that take the same.
+        """Of micro-batches, plans of which take long to price, the most promising first; others in their order.
 
-        Those on other servers, or with reductions that wait, are the same by that, and nearly by their prices.
+        That is by what they take at least on any network of the family, first one of each that take the same: those on
+        other servers, or with reductions that wait, are the same by that, and nearly by their prices.
         """
+        if self.space.problem.micro_batches == 1:
+            return strategies
         once = Builder(self.space.problem.of_one_micro_batch())
         interfaces = self.family.interfaces(self.space.problem.cluster.n_server)
         alike: dict[float, list[Strategy]] = {}
