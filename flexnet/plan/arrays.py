@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexnet.structs import struct
 
-__all__ = ["MAX_RANK", "Box", "ProblemArrays", "Strategy", "TaskArrays", "Workspace"]
+__all__ = ["MAX_RANK", "Box", "Passes", "ProblemArrays", "Strategy", "TaskArrays", "Workspace"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -138,6 +138,33 @@ class Box(NamedTuple):
 
 
 @struct
+class Passes(NamedTuple):
+    """Scratch of `flexnet.plan.kernels.passes`, by stage, of which there are as many as operators at most.
+
+    Forward and backward passes: ``seconds`` (2, n_op, n_server) on every server, ``end`` (2, n_op, micro_batches) of
+    those laid out, ``next`` (2, n_op) micro-batch, when it is ``ready`` (2, n_op), and its ``start`` (2, n_op) where
+    it takes ``longest`` (n_op,), a server; from when on servers are ``free`` (n_server,).
+    Operators: ``op`` (n_op,) by stage, as ``op_ptr`` (n_op+1,) tells; which ``begins`` or ``ends`` (n_op,) its stage,
+    and which ``enters`` (n_op,) it from another.  ``reads`` (n_op, n_op): whether the stage of a row reads that of a
+    column.
+    """
+
+    seconds: Floats
+    end: Floats
+    next: Ints
+    ready: Floats
+    start: Floats
+    longest: Ints
+    free: Floats
+    op: Ints
+    op_ptr: Ints
+    begins: npt.NDArray[np.bool_]
+    ends: npt.NDArray[np.bool_]
+    enters: npt.NDArray[np.bool_]
+    reads: npt.NDArray[np.bool_]
+
+
+@struct
 class Workspace(NamedTuple):
     """Room for the largest task graph so far; `Builder` grows it.
 
@@ -149,8 +176,8 @@ class Workspace(NamedTuple):
     added up for one; 1 for others.  Scratch of trees: ``between`` (n_server * n_server,) records by parts, ``gets``
     (n_server,) by servers, -1 in between; ``region``, ``member``, ``record``, ``server``, ``above``, ``below``
     (n_server,).  ``pieces`` (MAX_RANK,): of a shared weight, by dimension.
-    Scratch of micro-batches: ``stage``, ``begins`` and ``enters`` (n_op,), ``last`` (n_server,); ``n_part`` (1,):
-    compute tasks of one.
+    Scratch of micro-batches: ``stage`` (n_op,), ``last`` (n_server,), ``passes``; ``n_part`` (1,): compute tasks of
+    one.
     """
 
     kind: npt.NDArray[np.int8]
@@ -182,8 +209,7 @@ class Workspace(NamedTuple):
     below: npt.NDArray[np.int32]
     pieces: npt.NDArray[np.int64]
     stage: npt.NDArray[np.int64]
-    begins: npt.NDArray[np.bool_]
-    enters: npt.NDArray[np.bool_]
+    passes: Passes
     last: npt.NDArray[np.int64]
     n_part: npt.NDArray[np.int64]
     n_tree: npt.NDArray[np.int64]

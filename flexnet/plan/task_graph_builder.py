@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from flexnet.plan.arrays import MAX_RANK, Box, ProblemArrays, Strategy, TaskArrays, Workspace
+from flexnet.plan.arrays import MAX_RANK, Box, Passes, ProblemArrays, Strategy, TaskArrays, Workspace
 from flexnet.plan.kernels.build import build_tasks
 from flexnet.plan.problem import Problem
 from flexnet.plan.task_graph import TaskGraph
@@ -59,8 +59,7 @@ def _workspace(
         below=np.empty(n_server, np.int32),
         pieces=np.empty(MAX_RANK, np.int64),
         stage=np.empty(n_op, np.int64),
-        begins=np.empty(n_op, np.bool_),
-        enters=np.empty(n_op, np.bool_),
+        passes=_passes(problem),
         last=np.empty(problem.n_server, np.int64),
         n_part=np.empty(1, np.int64),
         n_tree=np.empty(1, np.int64),
@@ -69,6 +68,26 @@ def _workspace(
         n_record=np.empty(1, np.int64),
         n_group=np.empty(1, np.int64),
         n_member=np.empty(1, np.int64),
+    )
+
+
+def _passes(problem: ProblemArrays) -> Passes:
+    n_batch, n_server = problem.micro_batches, problem.n_server
+    n_op = len(problem.rank) if n_batch > 1 else 0
+    return Passes(
+        seconds=np.empty((2, n_op, n_server)),
+        end=np.empty((2, n_op, n_batch)),
+        next=np.empty((2, n_op), np.int64),
+        ready=np.empty((2, n_op)),
+        start=np.empty((2, n_op)),
+        longest=np.empty(n_op, np.int64),
+        free=np.empty(n_server),
+        op=np.empty(n_op, np.int64),
+        op_ptr=np.empty(n_op + 1, np.int64),
+        begins=np.empty(n_op, np.bool_),
+        ends=np.empty(n_op, np.bool_),
+        enters=np.empty(n_op, np.bool_),
+        reads=np.empty((n_op, n_op), np.bool_),
     )
 
 

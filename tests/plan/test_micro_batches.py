@@ -1,5 +1,6 @@
 """Micro-batches: what runs for each and what once, in which order, what that takes, and what memory it needs."""
 
+from collections import Counter
 from itertools import pairwise
 
 import networkx as nx
@@ -19,15 +20,16 @@ from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, FORWARD, NOMINAL_COMM
+from flexnet.search.floor import pipeline_seconds
 
 MS = 1e-3
 
-Edges = set[tuple[int, int]]
+Edges = Counter[tuple[int, int]]
 
 
 def edges(graph: TaskGraph) -> Edges:
     source = np.repeat(np.arange(graph.n_task), np.diff(graph.succ_ptr))
-    return set(zip(source.tolist(), graph.succ.tolist(), strict=True))
+    return Counter(zip(source.tolist(), graph.succ.tolist(), strict=True))
 
 
 def stages(problem: Problem, strategy: Strategy) -> list[int]:
@@ -41,26 +43,44 @@ def stages(problem: Problem, strategy: Strategy) -> list[int]:
     return [stage(op) for op in range(len(servers))]
 
 
-def in_order(problem: Problem, strategy: Strategy, graph: TaskGraph, n_part: int) -> Edges:
-    """Who waits for whom of a micro-batch before: by the docstrings of `flexnet.plan.kernels.micro_batches`."""
-    stage_of, found = stages(problem, strategy), Edges()
-    own = [task for task in range(n_part) if graph.kind[task] == FORWARD]
-    for op in problem.graph.operators:
-        before = [stage_of[source.op] for source in op.inputs if source.op is not None]
-        begins, enters = stage_of[op.index] not in before, set(before) - {stage_of[op.index]}
-        if not (begins or enters):
-            continue
-        under_way = min(2 * stage_of[op.index] + 1, problem.micro_batches)
-        for task in (task for task in own if graph.op[task] == op.index):
-            here = [one for one in own if graph.place[one] == graph.place[task]]
-            last = max(one for one in here if stage_of[graph.op[one]] == stage_of[op.index])
-            for batch in range(1, problem.micro_batches):
-                now = task + batch * n_part
-                if begins and under_way > 1:
-                    found.add((last + (batch - 1) * n_part, now))
-                if batch >= under_way:
-                    found.add((task + 1 + (batch - under_way) * n_part, now))
-    return found
+def in_passes(problem: Problem, strategy: Strategy, graph: TaskGraph, waits: Edges, n_part: int) -> None:
+    """Every server goes through its passes one after the other, and what enters a stage waits until there is room.
+
+    ``waits`` are edges besides those of every micro-batch, whose parts come first in ``graph``, ``n_part`` tasks each.
+    """
+    stage_of, n_batch = stages(problem, strategy), problem.micro_batches
+    reads = [(source.op, op.index) for op in problem.graph.operators for source in op.inputs if source.op is not None]
+    within = [(a, b) for a, b in reads if stage_of[a] == stage_of[b]]
+    inner = {b for _, b in within}, {a for a, _ in within}  # neither begin a stage, nor end it
+    enters = {b for a, b in reads if stage_of[a] != stage_of[b]}
+    passes: dict[tuple[int, int, int, int], list[int]] = {}
+    for task in range(n_part * n_batch):
+        key = int(graph.place[task]), stage_of[graph.op[task]], task // n_part, int(graph.kind[task] == BACKWARD)
+        passes.setdefault(key, []).append(task)
+    assert all(n == 1 and graph.place[a] == graph.place[b] for (a, b), n in waits.items())
+    server_of = {tasks[0 if way else -1]: server for (server, _, _, way), tasks in passes.items()}  # of last tasks
+    before_passes, first_on = set[int](), set[int]()
+    for (server, stage, batch, way), tasks in passes.items():
+        before_this = set[int | None]()
+        room = batch - min(2 * stage + 1, n_batch)
+        for task in tasks:
+            op, waits_for = int(graph.op[task]), {a for a, b in waits if b == task}
+            is_first, gradients = op not in inner[way], set[int]()
+            if way == 0 and room >= 0 and (is_first or op in enters):
+                gradients = {task + 1 + (room - batch) * n_part}
+            assert waits_for >= gradients and (is_first or waits_for == gradients)
+            if is_first:
+                own = {task - 1} if way and task - 1 in server_of else set[int]()  # for which it waits anyway
+                before_this.add(next(iter(waits_for - gradients or gradients or own), None))
+                assert len(waits_for - gradients) <= 1
+        assert len(before_this) <= 1, "all that is first waits for one pass"
+        for last in before_this:
+            if last is None:
+                assert server not in first_on
+                first_on.add(server)
+            else:
+                assert server_of[last] == server and last not in before_passes
+                before_passes.add(last)
 
 
 @pytest.mark.parametrize("semantics", [CORRECTED, ORIGINAL], ids=lambda s: s.name)
@@ -85,8 +105,10 @@ def test_each_runs_the_model_and_gradients_are_reduced_once(semantics: Semantics
             return task + (n_batch - 1) * n_part
         return task + (n_batch - 1) * n_part + batch * n_transfer
 
-    repeated = {(number(a, batch), number(b, batch)) for a, b in edges(one) for batch in range(n_batch)}
-    assert edges(all_) == repeated | in_order(problem, make_strategy(problem, configs), one, n_part)
+    within = edges(one).items()
+    repeated = Edges({(number(a, batch), number(b, batch)): n for (a, b), n in within for batch in range(n_batch)})
+    assert edges(all_) >= repeated
+    in_passes(problem, make_strategy(problem, configs), all_, edges(all_) - repeated, n_part)
     for task in range(one.n_task):
         for batch in range(n_batch):
             there = number(task, batch)
@@ -107,7 +129,7 @@ def test_no_more_are_under_way_than_memory_counts(seed: int) -> None:
     problem = in_micro_batches(random_problem(rng, CORRECTED), 6)
     strategy = make_strategy(problem, random_configs(rng, problem))
     graph, n_op = build(problem, strategy), len(problem.graph.operators)
-    waits = nx.DiGraph(edges(graph))
+    waits = nx.DiGraph(list(edges(graph)))
     n_part = int((graph.kind <= BACKWARD).sum()) // 6
     under_way = np.empty(n_op, np.int64)
     count_under_way(problem.arrays, strategy, under_way, np.empty(problem.cluster.n_server, np.int64))
@@ -141,6 +163,24 @@ def test_a_pipeline_takes_as_long_as_its_last_stage_and_what_fills_it(n_server: 
     problem = chain(n_server, n_batch)
     strategy = on_servers(problem, list(range(n_server)))
     assert milliseconds(problem, strategy) == pytest.approx(3 * n_batch + 3 * (n_server - 1), rel=1e-6)
+
+
+@pytest.mark.parametrize("n_stage", [2, 3, 4])
+@pytest.mark.parametrize("n_batch", [4, 5, 8])
+def test_a_server_with_several_stages_goes_through_them_by_turns(n_stage: int, n_batch: int) -> None:
+    """Four servers with as many stages of three layers each, the first of all servers before the second of any.
+
+    The last one pauses only for a forward pass on the others and a backward pass back, and layers are not mixed.
+    """
+    graph = mlp(3 * 4 * n_stage, width=2, batch=12)
+    entries = {op.key: (Entry((1, 1), 1 * MS, 2 * MS, 1000),) for op in graph.operators}
+    table = CostTable(graph.batch_size, 4, entries, False, "m.json", {})
+    cluster = Cluster(4, link_bandwidth=1e15, latency=0.0, degree=2)
+    problem = make_problem(graph, table, cluster, CORRECTED, micro_batches=n_batch)
+    strategy = on_servers(problem, [op // 3 % 4 for op in range(3 * 4 * n_stage)])
+    least = 3 * 3 * (n_batch * n_stage + 3)
+    assert 1e3 * pipeline_seconds(problem, strategy) == pytest.approx(least)
+    assert milliseconds(problem, strategy) == pytest.approx(least, rel=1e-6)
 
 
 def test_on_one_server_they_run_one_after_the_other() -> None:

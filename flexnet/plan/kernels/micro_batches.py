@@ -8,7 +8,7 @@ arXiv:2211.05322).  Where all lies on the same servers that is gradient accumula
 """
 
 from flexnet.kernels import inlined, kernel
-from flexnet.plan.kernels.records import add_record
+from flexnet.plan.kernels.passes import order_passes, under_way
 
 __all__ = ["count_under_way", "order_micro_batches"]
 
@@ -30,54 +30,17 @@ def count_under_way(problem, strategy, found, last):  # type: ignore[no-untyped-
     """
     _find_stages(problem, strategy, found, last)
     for op in range(found.shape[0]):
-        found[op] = _under_way(problem, found[op])
+        found[op] = under_way(problem, found[op])
 
 
 @inlined
 def order_micro_batches(problem, strategy, work):  # type: ignore[no-untyped-def]
-    """Let parts wait for those of micro-batches before, whose tasks are all there; ``work.first`` is of the first one.
-
-    What reads from another stage waits for its own gradients of the micro-batch that makes room.  What reads nothing
-    of its own stage begins it, and waits until its server has gone through the stage with the micro-batch before; with
-    one under way that is so already, for gradients come later.
-    """
-    n_op = problem.rank.shape[0]
-    n_part = work.n_part[0]
+    """Let parts wait for those of micro-batches before (`order_passes`), whose tasks are all there."""
     _find_stages(problem, strategy, work.stage, work.last)
     most = 0
-    for op in range(n_op):
-        work.begins[op] = True
-        work.enters[op] = False
+    for op in range(problem.rank.shape[0]):
         most = max(most, work.stage[op])
-    for edge in range(problem.edge_src.shape[0]):
-        if work.stage[problem.edge_src[edge]] == work.stage[problem.edge_dst[edge]]:
-            work.begins[problem.edge_dst[edge]] = False
-        else:
-            work.enters[problem.edge_dst[edge]] = True
-    for stage in range(most + 1):
-        for op in range(n_op):
-            if work.stage[op] == stage:
-                for j in range(problem.parts[problem.candidate_ptr[op] + strategy.choice[op]]):
-                    work.last[strategy.devices[op, j]] = work.first[op] + 2 * j
-        under_way = _under_way(problem, stage)
-        for op in range(n_op):
-            begins = work.begins[op]
-            if work.stage[op] == stage and (begins or work.enters[op]):
-                for j in range(problem.parts[problem.candidate_ptr[op] + strategy.choice[op]]):
-                    forward = work.first[op] + 2 * j
-                    last = work.last[strategy.devices[op, j]]
-                    for batch in range(1, problem.micro_batches):
-                        if begins and under_way > 1:
-                            add_record(work, last + (batch - 1) * n_part, forward + batch * n_part)
-                        if batch >= under_way:
-                            before = forward + 1 + (batch - under_way) * n_part
-                            add_record(work, before, forward + batch * n_part)
-
-
-@inlined
-def _under_way(problem, stage):  # type: ignore[no-untyped-def]
-    """Micro-batches under way in a stage with as many after it as its number."""
-    return min(2 * stage + 1, problem.micro_batches)
+    order_passes(problem, strategy, work, most + 1)
 
 
 @inlined
