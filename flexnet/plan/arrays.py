@@ -142,26 +142,31 @@ class Passes(NamedTuple):
     """Scratch of `flexnet.plan.kernels.passes`, by stage, of which there are as many as operators at most.
 
     Forward and backward passes: ``seconds`` (2, n_op, n_server) on every server, ``end`` (2, n_op, micro_batches) of
-    those laid out, ``next`` (2, n_op) micro-batch, when it is ``ready`` (2, n_op), and its ``start`` (2, n_op) where
-    it takes ``longest`` (n_op,), a server; from when on servers are ``free`` (n_server,).
+    those laid out, ``next`` (2, n_op) micro-batch; ``open`` (2 * n_op,), 2 * stage + way of those that nothing else
+    has to be laid out before, ``is_open`` and ``ready`` (2, n_op), from when on what they need is there; ``longest``
+    (n_op,), the server on which they take longest; from when on servers are ``free`` (n_server,).
+    Stages whose passes come before: ``neighbour`` (2, n_edge) as ``ptr`` (2, n_op+1) tells; ``reads`` (n_op, n_op):
+    whether the stage of a row reads that of a column.
     Operators: ``op`` (n_op,) by stage, as ``op_ptr`` (n_op+1,) tells; which ``begins`` or ``ends`` (n_op,) its stage,
-    and which ``enters`` (n_op,) it from another.  ``reads`` (n_op, n_op): whether the stage of a row reads that of a
-    column.
+    and which ``enters`` (n_op,) it from another.
     """
 
     seconds: Floats
     end: Floats
     next: Ints
+    open: Ints
+    is_open: npt.NDArray[np.bool_]
     ready: Floats
-    start: Floats
     longest: Ints
     free: Floats
+    neighbour: Ints
+    ptr: Ints
+    reads: npt.NDArray[np.bool_]
     op: Ints
     op_ptr: Ints
     begins: npt.NDArray[np.bool_]
     ends: npt.NDArray[np.bool_]
     enters: npt.NDArray[np.bool_]
-    reads: npt.NDArray[np.bool_]
 
 
 @struct

@@ -78,16 +78,19 @@ def _passes(problem: ProblemArrays) -> Passes:
         seconds=np.empty((2, n_op, n_server)),
         end=np.empty((2, n_op, n_batch)),
         next=np.empty((2, n_op), np.int64),
+        open=np.empty(2 * n_op, np.int64),
+        is_open=np.empty((2, n_op), np.bool_),
         ready=np.empty((2, n_op)),
-        start=np.empty((2, n_op)),
         longest=np.empty(n_op, np.int64),
         free=np.empty(n_server),
+        neighbour=np.empty((2, len(problem.edge_src)), np.int64),
+        ptr=np.empty((2, n_op + 1), np.int64),
+        reads=np.empty((n_op, n_op), np.bool_),
         op=np.empty(n_op, np.int64),
         op_ptr=np.empty(n_op + 1, np.int64),
         begins=np.empty(n_op, np.bool_),
         ends=np.empty(n_op, np.bool_),
         enters=np.empty(n_op, np.bool_),
-        reads=np.empty((n_op, n_op), np.bool_),
     )
 
 

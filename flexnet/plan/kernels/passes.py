@@ -35,34 +35,47 @@ def order_passes(problem, strategy, work, n_stage):  # type: ignore[no-untyped-d
         ``passes`` are written to.
     n_stage : int
     """
-    passes, n_batch = work.passes, problem.micro_batches
+    passes = work.passes
     _sort_operators(problem, work, n_stage)
-    far = n_batch * _sum_up(problem, strategy, work, n_stage)
+    _find_neighbours(problem, work, n_stage)
+    far = problem.micro_batches * _sum_up(problem, strategy, work, n_stage)
     work.last[:] = NONE
     passes.free[:] = 0.0
     passes.next[:, :n_stage] = 0
+    passes.is_open[:, :n_stage] = False
+    n_open = 0
     for stage in range(n_stage):
-        _find_start(problem, passes, FORTH, stage, n_stage, far)
-        _find_start(problem, passes, BACK, stage, n_stage, far)
-    for _ in range(2 * n_stage * n_batch):
-        way, stage = FORTH, 0
-        best = np.inf
-        for i in range(2 * n_stage):
-            if passes.start[1 - i // n_stage, i % n_stage] < best:
-                way, stage = 1 - i // n_stage, i % n_stage
-                best = passes.start[way, stage]
+        n_open = _open(problem, passes, FORTH, stage, far, n_open)
+    while n_open > 0:
+        place, best = 0, np.inf
+        for i in range(n_open):
+            way, stage = passes.open[i] % 2, passes.open[i] // 2
+            start = max(passes.ready[way, stage], passes.free[passes.longest[stage]])
+            if start < best or (start == best and _comes_before(passes.open[i], passes.open[place])):
+                place, best = i, start
+        way, stage = passes.open[place] % 2, passes.open[place] // 2
+        n_open -= 1
+        passes.open[place] = passes.open[n_open]
+        passes.is_open[way, stage] = False
         _let_wait(problem, strategy, work, way, stage)
         _lay_out(passes, way, stage)
-        for other in range(n_stage):
-            delayed = passes.seconds[way, stage, passes.longest[other]] >= 0.0
-            if delayed or passes.reads[other, stage] or passes.reads[stage, other]:
-                _find_start(problem, passes, FORTH, other, n_stage, far)
-                _find_start(problem, passes, BACK, other, n_stage, far)
+        n_open = _open(problem, passes, FORTH, stage, far, n_open)
+        n_open = _open(problem, passes, BACK, stage, far, n_open)
+        for i in range(passes.ptr[1 - way, stage], passes.ptr[1 - way, stage + 1]):
+            n_open = _open(problem, passes, way, passes.neighbour[1 - way, i], far, n_open)
+
+
+@inlined
+def _comes_before(one, other):  # type: ignore[no-untyped-def]
+    """Of two passes that can begin at once."""
+    if one % 2 != other % 2:
+        return one % 2 == BACK
+    return one < other
 
 
 @inlined
 def _sort_operators(problem, work, n_stage):  # type: ignore[no-untyped-def]
-    """Set ``op`` and ``op_ptr`` to the operators of every stage, in the order of the model, and how stages read others.
+    """Set ``op`` and ``op_ptr`` to the operators of every stage, in the order of the model, and which are its ends.
 
     What reads nothing of its own stage begins it, and what nothing of its own stage reads ends it.
     """
@@ -80,7 +93,6 @@ def _sort_operators(problem, work, n_stage):  # type: ignore[no-untyped-def]
         stage = work.stage[op]
         passes.op[passes.next[FORTH, stage]] = op
         passes.next[FORTH, stage] += 1
-    passes.reads[:n_stage, :n_stage] = False
     for edge in range(problem.edge_src.shape[0]):
         src, dst = problem.edge_src[edge], problem.edge_dst[edge]
         if work.stage[src] == work.stage[dst]:
@@ -88,7 +100,28 @@ def _sort_operators(problem, work, n_stage):  # type: ignore[no-untyped-def]
             passes.ends[src] = False
         else:
             passes.enters[dst] = True
-            passes.reads[work.stage[dst], work.stage[src]] = True
+
+
+@inlined
+def _find_neighbours(problem, work, n_stage):  # type: ignore[no-untyped-def]
+    """List the stages that every stage reads, for which its forward passes wait, and those that read it."""
+    passes, stage = work.passes, work.stage
+    passes.reads[:n_stage, :n_stage] = False
+    passes.ptr[:, : n_stage + 1] = 0
+    for edge in range(problem.edge_src.shape[0]):
+        passes.reads[stage[problem.edge_dst[edge]], stage[problem.edge_src[edge]]] = True
+    n_before, n_behind = 0, 0
+    for one in range(n_stage):  # reads those of higher numbers, and is read by those of lower ones
+        for other in range(one + 1, n_stage):
+            if passes.reads[one, other]:
+                passes.neighbour[FORTH, n_before] = other
+                n_before += 1
+        for other in range(one):
+            if passes.reads[other, one]:
+                passes.neighbour[BACK, n_behind] = other
+                n_behind += 1
+        passes.ptr[FORTH, one + 1] = n_before
+        passes.ptr[BACK, one + 1] = n_behind
 
 
 @inlined
@@ -119,30 +152,29 @@ def _sum_up(problem, strategy, work, n_stage):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _find_start(problem, passes, way, stage, n_stage, far):  # type: ignore[no-untyped-def]
-    """Set when what the next pass of a stage needs is through, and when it could begin where it is longest."""
+def _open(problem, passes, way, stage, far, n_open):  # type: ignore[no-untyped-def]
+    """Add the next pass of a stage to those that are open, if what it needs is laid out; returns how many there are."""
     batch = passes.next[way, stage]
+    if passes.is_open[way, stage] or batch == problem.micro_batches:
+        return n_open
     ready = 0.0
-    if batch == problem.micro_batches:
-        ready = np.inf
-    elif way == FORTH:
-        for other in range(stage + 1, n_stage):
-            if passes.reads[stage, other]:
-                ready = max(ready, _end(passes, FORTH, other, batch) + far)
-        room = batch - under_way(problem, stage)
-        if room >= 0:
-            ready = max(ready, _end(passes, BACK, stage, room))
-    else:
+    if way == BACK:
         ready = _end(passes, FORTH, stage, batch)
-        for other in range(stage):
-            if passes.reads[other, stage]:
-                ready = max(ready, _end(passes, BACK, other, batch) + far)
+    elif batch >= under_way(problem, stage):
+        ready = _end(passes, BACK, stage, batch - under_way(problem, stage))
+    for i in range(passes.ptr[way, stage], passes.ptr[way, stage + 1]):
+        ready = max(ready, _end(passes, way, passes.neighbour[way, i], batch) + far)
+    if ready == np.inf:
+        return n_open
     passes.ready[way, stage] = ready
-    passes.start[way, stage] = max(ready, passes.free[passes.longest[stage]])
+    passes.is_open[way, stage] = True
+    passes.open[n_open] = 2 * stage + way
+    return n_open + 1
 
 
 @inlined
 def _end(passes, way, stage, batch):  # type: ignore[no-untyped-def]
+    """When a pass ends that is laid out; no time for others."""
     return passes.end[way, stage, batch] if batch < passes.next[way, stage] else np.inf
 
 
