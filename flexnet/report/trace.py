@@ -2,7 +2,8 @@
 
 Tracks: the iteration with its phases; every server's device, where waiting that communication causes stands between
 tasks; every link, busy while a flow over it is under way; every collective, with what of it no computing hides.  Arrows
-go from a task to those that need what it puts out.  The format: "Trace Event Format", docs.google.com/document/d/
+go from a task to those that need what it puts out, and, of another name, to those of other micro-batches that are to
+come behind it.  The format: "Trace Event Format", docs.google.com/document/d/
 1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU; times in it are microseconds, here to the nanosecond.
 """
 
@@ -95,11 +96,16 @@ def _iteration(traced: Traced) -> list[Event]:
 def _devices(traced: Traced) -> list[Event]:
     graph, timeline = traced.graph, traced.timeline
     events = _named(SERVERS, [(server, f"server {server}") for server in range(graph.n_server)])
+    batch_of = _micro_batches(graph)
+    several = bool(batch_of.max(initial=0))
     for task in np.flatnonzero(graph.kind <= BACKWARD).tolist():
         name, colour = _KINDS[int(graph.kind[task])]
         start, end = float(timeline.start[task]), float(timeline.end[task])
-        title = _title(traced, task, name)
-        events.append(_slice(SERVERS, int(graph.place[task]), title, start, end, name, colour, {"task": task}))
+        title, about = _title(traced, task, name), {"task": task}
+        if several:
+            about["micro-batch"] = int(batch_of[task])
+            title += f", micro-batch {batch_of[task]}"
+        events.append(_slice(SERVERS, int(graph.place[task]), title, start, end, name, colour, about))
     spans = attribute(graph, timeline)
     for at in np.flatnonzero(np.isin(spans.activity, list(_EXPOSED))).tolist():
         activity = int(spans.activity[at])
@@ -143,8 +149,12 @@ def _collectives(traced: Traced) -> list[Event]:
 
 
 def _arrows(traced: Traced) -> list[Event]:
-    """From every task that computes to those which need what it puts out, over transfers or not, and to all-reduces."""
+    """From every task that computes to those which need what it puts out, over transfers or not, and to all-reduces.
+
+    What waits for a task of another micro-batch needs nothing of it: it comes behind it.
+    """
     graph, timeline = traced.graph, traced.timeline
+    batch_of = _micro_batches(graph)
     source, target = _dependencies(graph)
     track = np.where(graph.kind <= BACKWARD, graph.place, np.cumsum(graph.kind == ALLREDUCE) - 1)
     process = np.where(graph.kind <= BACKWARD, SERVERS, COLLECTIVES)
@@ -153,7 +163,8 @@ def _arrows(traced: Traced) -> list[Event]:
     events: list[Event] = []
     pairs = zip(source.tolist(), target.tolist(), leaves.tolist(), start[target].tolist(), strict=True)
     for i, (a, b, begin, arrives) in enumerate(pairs):
-        same = {"name": "needs", "cat": "dependency", "id": i}
+        ordered = graph.kind[b] <= BACKWARD and batch_of[a] != batch_of[b]
+        same = {"name": "then" if ordered else "needs", "cat": "order" if ordered else "dependency", "id": i}
         there = {"pid": int(process[a]), "tid": int(track[a]), "ts": begin / 1e3}
         here = {"pid": int(process[b]), "tid": int(track[b]), "ts": arrives / 1e3}
         events += ({"ph": "s", **same, **there}, {"ph": "f", "bp": "e", **same, **here})
@@ -173,6 +184,21 @@ def _dependencies(graph: TaskGraph) -> tuple[Ints, Ints]:
     to = graph.succ[onward].astype(np.int64)
     lands = graph.kind[to] != NOMINAL_COMM
     return np.concatenate([source[direct], from_[lands]]), np.concatenate([target[direct], to[lands]])
+
+
+def _micro_batches(graph: TaskGraph) -> Ints:
+    """Which micro-batch a task that computes is of, int64 (n_task,), from 0; tasks of each come in their order.
+
+    A server has one part of an operator, so it is the how manieth of its kind there; 0 where operators are not known.
+    """
+    found = np.zeros(graph.n_task, np.int64)
+    compute = np.flatnonzero((graph.kind <= BACKWARD) & (graph.op >= 0))
+    same = (graph.op[compute].astype(np.int64) * graph.n_server + graph.place[compute]) * 2 + graph.kind[compute]
+    order = np.argsort(same, kind="stable")
+    first = np.flatnonzero(np.diff(same[order], prepend=-1))
+    counts = np.diff(np.append(first, len(order)))
+    found[compute[order]] = np.arange(len(order)) - np.repeat(first, counts)
+    return found
 
 
 def _named(process: int, tracks: Sequence[tuple[int, str]]) -> list[Event]:

@@ -1,6 +1,7 @@
 """The timeline: legal, and the same as the replay it shows."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,9 +12,23 @@ import orjson
 import pytest
 from chrome_trace import check_trace, read_trace, top_slices
 from command_lines import run_json
+from random_models import mlp
 
-from flexnet import CORRECTED, MODELS, Cluster, Plan, Settings, find_plan, make_problem, roofline_table
+from flexnet import (
+    CORRECTED,
+    MODELS,
+    Cluster,
+    Plan,
+    Settings,
+    build_network,
+    find_plan,
+    make_problem,
+    replay,
+    roofline_table,
+)
 from flexnet.__main__ import main
+from flexnet.plan.strategy import Config, make_strategy
+from flexnet.plan.task_graph_builder import build
 from flexnet.plan.task_kinds import ALLREDUCE, BACKWARD, NOMINAL_COMM
 from flexnet.report.link_use import link_use
 from flexnet.report.trace import COLLECTIVES, ITERATION, LINKS, SERVERS, Traced, link_spans, trace_json
@@ -98,6 +113,33 @@ def test_every_dependency_has_an_arrow() -> None:
             wanted += len(onward)
     document = read_trace_of(plan)
     assert sum(event["ph"] == "s" for event in document["traceEvents"]) == wanted > 0
+
+
+def test_micro_batches_are_told_apart_and_what_orders_them_is_called_otherwise() -> None:
+    """Layers on servers of their own: every server runs each micro-batch forward and backward, in a fixed order."""
+    graph = mlp(3, width=4, batch=3)
+    table = roofline_table(graph, "a100", n_server=3, over_all=False)
+    problem = make_problem(graph, table, Cluster(3), CORRECTED, micro_batches=4)
+    strategy = make_strategy(problem, [Config((1, 1), (server,)) for server in range(3)])
+    tasks, network = build(problem, strategy), build_network("fc", problem.cluster)
+    timeline = replay(tasks, network).timeline
+    shown = Traced(tasks, timeline, network, link_use(tasks, network_arrays(network), TCP), ["a", "b", "c"])
+    document = orjson.loads(trace_json(shown, {}))
+    tracks = check_trace(document)
+    for server, name in enumerate("abc"):
+        slices = [event for event in tracks[SERVERS, server] if event["cat"] in ("forward", "backward")]
+        for kind in ("forward", "backward"):
+            titles = [event["name"] for event in slices if event["cat"] == kind]
+            assert titles == [f"{name} {kind}, micro-batch {batch}" for batch in range(4)]
+        assert [event["args"]["micro-batch"] for event in slices if event["cat"] == "forward"] == [0, 1, 2, 3]
+    assert tasks.rank is not None
+    batch_of = tasks.rank // (2 * 3)
+    waits = [(task, after) for task in range(4 * 6) for after in tasks.successors(task).tolist() if after < 4 * 6]
+    between = sum(int(batch_of[a] != batch_of[b]) for a, b in waits)
+    needed = 3 + 2 * 2  # of each: a backward pass its forward pass, and a server what those beside it send
+    needed += np.count_nonzero(tasks.kind == ALLREDUCE)
+    arrows = Counter(event["name"] for event in document["traceEvents"] if event["ph"] == "s")
+    assert arrows == {"needs": 4 * needed, "then": between} and between >= 3 * 3
 
 
 def read_trace_of(plan: Plan) -> Any:
