@@ -14,6 +14,7 @@ from flexnet.network.topology import Topology
 from flexnet.plan.strategy import Config, same_strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.config_text import config_text, numbers_text
+from flexnet.search.floor import pipeline_seconds
 from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
 from flexnet.search.plan_text import buckets_text, groups_text, memory_text, times_text, topology_text
@@ -111,6 +112,16 @@ class Found:
         return exposed if exposed > ROUNDING * self.seconds else 0.0
 
     @property
+    def others_compute(self) -> float:
+        """Seconds of that which no network could save: before and after it computes others have to.
+
+        As stages of a pipeline do, or towers of a model beside each other (`flexnet.search.floor.pipeline_seconds`).
+        """
+        least = pipeline_seconds(self.plan.problem, self.plan.strategy)
+        others = min(least - self.compute, self.exposed)
+        return others if others > ROUNDING * self.seconds else 0.0
+
+    @property
     def interfaces(self) -> int:
         """Interfaces that a server uses at most on networks of this kind."""
         problem = self.plan.problem
@@ -165,6 +176,7 @@ class Found:
             **self._replayed_dict(),
             "compute_ms": float(s_to_ms(self.compute)),
             "exposed_communication_ms": float(s_to_ms(self.exposed)),
+            "others_compute_ms": float(s_to_ms(self.others_compute)),
             "interfaces": self.interfaces,
             "arithmetic": arithmetic_text(self.plan.problem.table),
             **({"other_draws_ms": [float(s_to_ms(seconds)) for seconds in self.draws]} if self.draws else {}),
@@ -248,7 +260,7 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
         *lines,
         f"server     {counted(found.interfaces, 'interface')} of {gbps_text(plan.network)} Gbps on this network",
         f"time       {ms_text(found.compute)} compute of the busiest server, {ms_text(found.exposed)} exposed "
-        "communication",
+        f"communication{_others_text(found)}",
         f"traffic    {allreduce} all-reduce and {model_parallel} model-parallel in an iteration",
         f"memory     {memory_text(plan, found.settings, gpu)}",
         *([f"groups     {groups_text(plan)}"] if plan.problem.parallel.gpus > 1 else []),
@@ -277,6 +289,11 @@ def _verdict(found: Found) -> str:
     if not best < first:
         return f"best {ms_text(best)}{estimated}, not faster than {start}"
     return f"best {ms_text(best)}{estimated}, {first / best:.2f}x faster than {start}"
+
+
+def _others_text(found: Found) -> str:
+    others = found.others_compute
+    return f", {ms_text(others)} of it while others have to compute" if others > 0 else ""
 
 
 def _bound(found: Found) -> list[str]:

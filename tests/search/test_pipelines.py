@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_models import in_micro_batches, mlp, problem_of, random_configs, random_problem
 
-from flexnet import MODELS, Cluster, build_network, complete_table, replay, roofline_table
+from flexnet import MODELS, Cluster, build_network, complete_table, find_plan, replay, roofline_table
 from flexnet.network.build import family_of
 from flexnet.plan.problem import make_problem
 from flexnet.plan.semantics import CORRECTED
@@ -51,6 +51,23 @@ def test_a_stage_has_all_micro_batches_and_others_one_around_them(n_stage: int) 
     assert pipeline_seconds(problem, strategy) == pytest.approx(least)
     network = build_network("fattree", problem.cluster)
     assert least <= replay(build(problem, strategy), network, protocol="fluid").timeline.seconds * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("n_server", [1, 3])
+def test_what_others_compute_is_told_apart_from_communication(n_server: int) -> None:
+    """As it is, for no network saves it: layers on servers of their own fill the pipeline and empty it."""
+    graph = mlp(3)
+    problem = in_micro_batches(problem_of(graph, Cluster(4, link_bandwidth=1e9)), 6)
+    configs = {op.name: Config((1, 1), (op.index % n_server,)) for op in graph.operators}
+    found = find_plan(problem, Settings("fc", 0), start=configs)
+    entries = [next(e for e in candidates if e.degrees == (1, 1)) for candidates in problem.candidates]
+    each = np.bincount(np.arange(3) % n_server, [e.forward + e.backward for e in entries])
+    others = max(6 * each[s] + each[:s].sum() for s in range(n_server)) - 6 * each.max()
+    assert found.compute == pytest.approx(6 * each.max())
+    assert found.others_compute == pytest.approx(others, abs=1e-9 * found.seconds)
+    assert (found.exposed > found.others_compute) == (n_server > 1)
+    assert found.to_dict()["others_compute_ms"] == pytest.approx(1e3 * others, abs=1e-6 * found.seconds)
+    assert (" of it while others have to compute" in found.summary()) == (n_server > 1)
 
 
 @pytest.mark.compiled
