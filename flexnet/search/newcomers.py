@@ -68,13 +68,17 @@ class Newcomers:
         return replace(schedule, starts=starts, pending=recuts, origins=origins, recut_round=schedule.round)
 
     def price(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
-        """Price the next of those that are to be priced."""
+        """Price the next of those that are to be priced, if it might win.
+
+        Of micro-batches it might if it could be faster than the best: what fills and empties a pipeline is known.
+        """
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)
         recut = origin == RECUT
-        best, few = state.best, self.trials.pricer.problem.cluster.n_server <= MANY_SERVERS
+        problem = self.trials.pricer.problem
+        best, few = state.best, problem.cluster.n_server <= MANY_SERVERS
         limit = (HOPELESS if few and not recut else WORTH_A_FIT) * state.best.seconds
-        tried, plan = self.trials.can_win(strategy, best.seconds if recut else limit), best
+        tried, plan = self.trials.can_win(strategy, best.seconds if recut or problem.micro_batches > 1 else limit), best
         if tried:
             plan = self.trials.on_all_kinds(rng, strategy, state.network, limit, origin)
         exact, improved = tried and plan.seconds <= limit, plan.seconds < best.seconds
