@@ -28,6 +28,7 @@ __all__ = ["Found"]
 
 SHOWN_OPERATORS = 8
 ROUNDING = 1e-8  # of an iteration: no communication
+LEAST_TOLD = 1e-3  # of an iteration: what others compute first
 LEAST_SHARE = 0.1  # of what a bound rests on, to be told
 TOLD_ERROR = 0.02  # of a price, against the time of a replay
 
@@ -293,7 +294,8 @@ def _verdict(found: Found) -> str:
 
 def _others_text(found: Found) -> str:
     others = found.others_compute
-    return f", {ms_text(others)} of it while others have to compute" if others > 0 else ""
+    told = others > LEAST_TOLD * found.seconds
+    return f", {ms_text(others)} of it while others have to compute" if told else ""
 
 
 def _bound(found: Found) -> list[str]:

@@ -235,6 +235,9 @@ class Portfolio:
         """
         if same_strategy(strategy, current.strategy):
             plan = current
+        elif self.pricer.problem.micro_batches > 1 and not self.trials.can_win(strategy, limit):
+            # laid out once, not for every micro-batch: of some that would be a hundred million tasks
+            return Candidate(strategy, current.network, np.inf, None, current.origin), False, False
         else:
             plan = self.trials.here(rng, strategy, current.network, limit, current.origin)
         if self.trials.networks is None or rng.random() >= share_rebuilt:

@@ -30,6 +30,7 @@ from flexnet.search.moves.chains import Chain
 from flexnet.search.moves.deal import deal_out, heaviest_first
 from flexnet.search.moves.hold import all_held
 from flexnet.search.moves.space import MoveSpace
+from flexnet.search.starts.borders import cut_anywhere, cut_where_little_goes_over, going_over
 from flexnet.search.starts.data_parallel import data_parallel
 from flexnet.search.starts.layers import is_layered, many_layered, stage_counts
 from flexnet.search.starts.start import Start, StartPoints, at_most
@@ -76,11 +77,13 @@ class Stages(Start):
         for strategy, staged in bases:
             for n_stage in counts:
                 loads = _loads(space, staged, n_server // n_stage)
-                for stage_of in dict.fromkeys(tuple(_stages(load, n_stage)) for load in loads):
+                for stage_of in _cuts(space, staged, loads, n_stage):
                     for strided in (False, True) if len(found) < most else ():
-                        found.append(_laid(space, strategy, staged, stage_of, n_stage, strided=strided, rng=rng))
+                        n_part = n_server // n_stage
+                        found.append(_laid(space, strategy, staged, stage_of, n_part, strided=strided, rng=rng))
         held = all_held(space, found)[: at_most(space.problem, MOST_HELD)]
-        return StartPoints((*_in_turn(space, base, cut, counts, rng), *found, *held))
+        few = _on_fewer_servers(space, base, cut, rng) if space.problem.micro_batches > 1 else []
+        return StartPoints((*_in_turn(space, base, cut, counts, rng), *found, *few, *held))
 
 
 def _in_turn(
@@ -92,13 +95,26 @@ def _in_turn(
     for n_set in counts if problem.micro_batches > 1 else ():
         even = divisors(n_layer // n_set, n_layer)[1:][:MOST_TURNS] if n_layer % n_set == 0 else [2]
         for n_turn in (n for n in even if n * n_set <= n_layer):
-            loads = _loads(space, cut, problem.cluster.n_server // n_set)[
-                1:
-            ]  # not weights alone: all wait for the slowest
-            for stage_of in dict.fromkeys(tuple(_stages(load, n_set * n_turn)) for load in loads):
+            n_part = problem.cluster.n_server // n_set
+            loads = _loads(space, cut, n_part)[1:]  # not weights alone: all wait for the slowest
+            for stage_of in _cuts(space, cut, loads, n_set * n_turn, n_set):
                 stages = tuple(stage % n_set for stage in stage_of)
-                found.append(_laid(space, base, cut, stages, n_set, strided=False, rng=rng))
+                found.append(_laid(space, base, cut, stages, n_part, strided=False, rng=rng))
     return found
+
+
+def _on_fewer_servers(space: MoveSpace, base: Strategy, cut: Chain, rng: np.random.Generator) -> list[Strategy]:
+    """Stages, or one, that leave servers without any part: where links are slow, more of them have more to reduce."""
+    problem, n_server = space.problem, space.problem.cluster.n_server
+    found, most = list[Strategy](), at_most(problem, MOST)
+    for n_part in divisors(n_server, n_server)[:-1]:
+        if not is_data_parallel(problem.graph, space.degrees, n_part):
+            continue
+        loads = _loads(space, cut, n_part)
+        for n_stage in (n for n in stage_counts(problem) if n * n_part < n_server):
+            for stage_of in _cuts(space, cut, loads, n_stage):
+                found.append(_laid(space, base, cut, stage_of, n_part, strided=False, rng=rng))
+    return found[:most]
 
 
 def _with_another_cut(
@@ -133,17 +149,28 @@ def _laid(
     strategy: Strategy,
     staged: Chain,
     stage_of: tuple[int, ...],
-    n_stage: int,
+    n_part: int,
     *,
     strided: bool,
     rng: np.random.Generator,
 ) -> Strategy:
-    """The strategy with operators cut along the batch over the servers of their stage."""
+    """The strategy with operators cut along the batch over the ``n_part`` servers of their stage."""
     n_server, changed = space.problem.cluster.n_server, copy_of(strategy)
     for op, stage in zip(staged, stage_of, strict=True):
-        servers = spread(n_server, n_server // n_stage, stage, strided=strided)
+        servers = spread(n_server, n_part, stage, strided=strided)
         space.blocks.assign(changed, op, servers, None, rng)
     return changed
+
+
+def _cuts(
+    space: MoveSpace, staged: Chain, loads: Sequence[Floats], n_stage: int, n_set: int | None = None
+) -> list[tuple[int, ...]]:
+    """Which stage every operator is in; of micro-batches, of which stages wait for each, where little goes over too."""
+    found = [cut_anywhere(load, n_stage) for load in loads]
+    if space.problem.micro_batches > 1:
+        over = going_over(space.problem.graph, staged)
+        found = [cut_where_little_goes_over(load, over, n_stage, n_set or n_stage) for load in loads] + found
+    return list(dict.fromkeys(found))
 
 
 def _loads(space: MoveSpace, staged: Chain, n_part: int) -> list[Floats]:
@@ -155,10 +182,3 @@ def _loads(space: MoveSpace, staged: Chain, n_part: int) -> list[Floats]:
     seconds = np.array([entry.forward + entry.backward for entry in entries])
     shares = [load / load.sum() for load in (weights, seconds) if load.sum() > 0]
     return [*shares, sum(shares) / 2] if len(shares) == 2 else shares
-
-
-def _stages(load: Floats, n_stage: int) -> list[int]:
-    """Which stage every operator is in, by where the middle of its load lies."""
-    middle = np.cumsum(load) - load / 2
-    stages: list[int] = np.maximum.accumulate(np.minimum(middle * n_stage, n_stage - 1).astype(np.int64)).tolist()
-    return stages
