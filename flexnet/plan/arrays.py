@@ -141,10 +141,12 @@ class Box(NamedTuple):
 class Passes(NamedTuple):
     """Scratch of `flexnet.plan.kernels.passes`, by stage, of which there are as many as operators at most.
 
-    Forward and backward passes: ``seconds`` (2, n_op, n_server) on every server, ``end`` (2, n_op, micro_batches) of
-    those laid out, ``next`` (2, n_op) micro-batch; ``open`` (2 * n_op,), 2 * stage + way of those that nothing else
-    has to be laid out before, ``is_open`` and ``ready`` (2, n_op), from when on what they need is there; ``longest``
-    (n_op,), the server on which they take longest; from when on servers are ``free`` (n_server,).
+    Forward and backward passes: ``seconds`` (2, n_op, n_server) on every server, ``longest`` (2, n_op), where that is
+    most; ``end`` (2, n_op, micro_batches) of those laid out, and the ``next`` (2, n_op) micro-batch.  If what it needs
+    is laid out, a pass ``is_open`` (2, n_op), from when it is ``ready`` (2, n_op), and stands in ``open`` (2 * n_op,)
+    as 2 * stage + way.
+    Servers: from when on each is ``free`` (n_server,), and whether a pass that is looked through ``is_there``
+    (n_server,).
     Stages whose passes come before: ``neighbour`` (2, n_edge) as ``ptr`` (2, n_op+1) tells; ``reads`` (n_op, n_op):
     whether the stage of a row reads that of a column.
     Operators: ``op`` (n_op,) by stage, as ``op_ptr`` (n_op+1,) tells; which ``begins`` or ``ends`` (n_op,) its stage,
@@ -159,6 +161,7 @@ class Passes(NamedTuple):
     ready: Floats
     longest: Ints
     free: Floats
+    is_there: npt.NDArray[np.bool_]
     neighbour: Ints
     ptr: Ints
     reads: npt.NDArray[np.bool_]

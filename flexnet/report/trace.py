@@ -151,11 +151,14 @@ def _collectives(traced: Traced) -> list[Event]:
 def _arrows(traced: Traced) -> list[Event]:
     """From every task that computes to those which need what it puts out, over transfers or not, and to all-reduces.
 
-    What waits for a task of another micro-batch needs nothing of it: it comes behind it.
+    What waits for a task of another micro-batch, or of another operator the other way, needs nothing of it: it comes
+    behind it.  Of passes of a micro-batch that go the same way that is not told apart.
     """
     graph, timeline = traced.graph, traced.timeline
-    batch_of = _micro_batches(graph)
-    source, target = _dependencies(graph)
+    batch_of, (source, target) = _micro_batches(graph), _dependencies(graph)
+    other_pass = (graph.kind[source] != graph.kind[target]) & (graph.op[source] != graph.op[target])
+    other_pass |= batch_of[source] != batch_of[target]
+    ordered = other_pass & (graph.kind[target] <= BACKWARD) & (batch_of.max(initial=0) > 0)
     track = np.where(graph.kind <= BACKWARD, graph.place, np.cumsum(graph.kind == ALLREDUCE) - 1)
     process = np.where(graph.kind <= BACKWARD, SERVERS, COLLECTIVES)
     start, end = _ns(timeline.start), _ns(timeline.end)
@@ -163,8 +166,7 @@ def _arrows(traced: Traced) -> list[Event]:
     events: list[Event] = []
     pairs = zip(source.tolist(), target.tolist(), leaves.tolist(), start[target].tolist(), strict=True)
     for i, (a, b, begin, arrives) in enumerate(pairs):
-        ordered = graph.kind[b] <= BACKWARD and batch_of[a] != batch_of[b]
-        same = {"name": "then" if ordered else "needs", "cat": "order" if ordered else "dependency", "id": i}
+        same = {"name": "then" if ordered[i] else "needs", "cat": "order" if ordered[i] else "dependency", "id": i}
         there = {"pid": int(process[a]), "tid": int(track[a]), "ts": begin / 1e3}
         here = {"pid": int(process[b]), "tid": int(track[b]), "ts": arrives / 1e3}
         events += ({"ph": "s", **same, **there}, {"ph": "f", "bp": "e", **same, **here})
@@ -189,7 +191,8 @@ def _dependencies(graph: TaskGraph) -> tuple[Ints, Ints]:
 def _micro_batches(graph: TaskGraph) -> Ints:
     """Which micro-batch a task that computes is of, int64 (n_task,), from 0; tasks of each come in their order.
 
-    A server has one part of an operator, so it is the how manieth of its kind there; 0 where operators are not known.
+    A server has one part of an operator, so the i-th task of an operator, server and kind is of micro-batch i.  All are
+    of the first where operators are not known, as of a task graph file.
     """
     found = np.zeros(graph.n_task, np.int64)
     compute = np.flatnonzero((graph.kind <= BACKWARD) & (graph.op >= 0))

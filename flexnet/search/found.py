@@ -114,7 +114,7 @@ class Found:
 
     @property
     def others_compute(self) -> float:
-        """Seconds of that which no network could save: before and after it computes others have to.
+        """Seconds of `exposed` in which the busiest server waits for others to compute, whatever the network.
 
         As stages of a pipeline do, or towers of a model beside each other (`flexnet.search.floor.pipeline_seconds`).
         """

@@ -70,7 +70,8 @@ class Newcomers:
     def price(self, rng: np.random.Generator, state: State, schedule: Schedule) -> tuple[State, Info]:
         """Price the next of those that are to be priced, if it might win.
 
-        Of micro-batches it might if it could be faster than the best: what fills and empties a pipeline is known.
+        What is a little slower might still be annealed to win.  Not so of recuts, nor of micro-batches, which take long
+        to price, and whose bound, with what fills and empties a pipeline, is near.
         """
         strategy, *pending = schedule.pending
         origin, *origins = schedule.origins or ("",)

@@ -231,12 +231,13 @@ class Portfolio:
         Returns
         -------
         tuple of Candidate, bool, bool
-            The plan, whether it is on a network built for it, and whether one was built.
+            The plan, whether it is on a network built for it, and whether one was built.  Of micro-batches a plan that
+            no network could bring within the limit is not priced, and its seconds are infinite.
         """
         if same_strategy(strategy, current.strategy):
             plan = current
         elif self.pricer.problem.micro_batches > 1 and not self.trials.can_win(strategy, limit):
-            # laid out once, not for every micro-batch: of some that would be a hundred million tasks
+            # told by one micro-batch; all of some would be a hundred million tasks
             return Candidate(strategy, current.network, np.inf, None, current.origin), False, False
         else:
             plan = self.trials.here(rng, strategy, current.network, limit, current.origin)

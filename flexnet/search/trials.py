@@ -10,6 +10,7 @@ from flexnet.network.network import Network
 from flexnet.network.wiring.balance import crowding
 from flexnet.plan.strategy import Strategy
 from flexnet.search.candidates import Candidate, with_candidate
+from flexnet.search.floor import pipeline_seconds
 from flexnet.search.networks import Networks, fitted
 from flexnet.search.pricing import Pricer
 
@@ -89,9 +90,16 @@ class Trials:
         return self._fastest(rng, strategy, networks, limit, origin)
 
     def can_win(self, strategy: Strategy, limit: float) -> bool:
-        """Whether it fits into memory, and some network might do by a bound that takes next to nothing."""
-        degree = None if self.networks is None else self.networks.degree
-        return self.pricer.fits(strategy) and (degree is None or self.pricer.floor(strategy, degree) <= limit)
+        """Whether it fits into memory, and some network might do by a bound that takes next to nothing.
+
+        On networks whose links are not dealt out that is compute alone, and of micro-batches.
+        """
+        problem, degree = self.pricer.problem, None if self.networks is None else self.networks.degree
+        if not self.pricer.fits(strategy):
+            return False
+        if degree is None:
+            return problem.micro_batches == 1 or pipeline_seconds(problem, strategy) <= limit
+        return self.pricer.floor(strategy, degree) <= limit
 
     def can_rewire(self, network: Network) -> bool:
         """Whether `rewired` has anything to change."""

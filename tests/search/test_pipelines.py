@@ -22,7 +22,7 @@ from flexnet.search.moves.space import make_space
 from flexnet.search.portfolio import Portfolio
 from flexnet.search.prepare import prepare
 from flexnet.search.settings import Settings
-from flexnet.search.starts import kinds
+from flexnet.search.starts import kinds, stages
 from flexnet.search.starts.stages import Stages
 
 
@@ -91,6 +91,41 @@ def test_promising_pipelines_come_first_and_huge_ones_not_at_all(monkeypatch: py
     monkeypatch.setattr(kinds, "MOST_PRICED", most - 1)
     fewer, most_of_fewer = begun()
     assert 0 < len(fewer) < len(least) and most_of_fewer < most
+
+
+def test_pipelines_may_leave_servers_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many servers have much to reduce; where there are too many such starts, those on large sets are kept."""
+    graph = MODELS["llama"].build({"--hidden-size": 64, "--num-heads": 4, "--num-kv-heads": 2, "--num-layers": 8}, 8)
+    table = complete_table(roofline_table(graph, "h100", n_server=8, over_all=False), graph)
+    problem = make_problem(graph, table, Cluster(8, link_bandwidth=50e9), CORRECTED, micro_batches=4)
+    space, family = make_space(problem, strided=False), family_of("topoopt", degree=4, semantics=CORRECTED)
+
+    def used() -> list[tuple[int, int]]:
+        """Servers of an operator, and in all."""
+        starts = Stages().points(space, family, None, np.random.default_rng(0)).strategies
+        devices = [start.devices for start in starts if isinstance(start, Strategy)]
+        sizes = ((int((of[1] >= 0).sum()), len(set(of[of >= 0].tolist()))) for of in devices)
+        return [size for size in sizes if size[1] < 8]
+
+    assert {(4, 4), (2, 4), (1, 4), (2, 2), (1, 2), (1, 1)} <= set(used())
+    monkeypatch.setattr(stages, "MOST", 2)
+    assert set(used()) == {(4, 4), (2, 2)}
+
+
+def test_what_cannot_win_is_not_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of micro-batches, on networks that are built as on one that is given."""
+    for topology in ("topoopt", "fc"):
+        problem = in_micro_batches(problem_of(mlp(3), Cluster(4, link_bandwidth=1e9)), 6)
+        ready = prepare(problem, Settings(topology, 0))
+        assert isinstance(ready.search, Portfolio)
+        current, builder = ready.state.best, ready.search.pricer._builder
+        strategy = make_strategy(problem, [Config((1, 1), (0,))] * 3)
+        limit = pipeline_seconds(problem, strategy)
+        rng, before = np.random.default_rng(0), builder.n_built
+        plan, on_own, built = ready.search._price(rng, strategy, current, 0.99 * limit, 1.0)
+        assert (plan.seconds, on_own, built, builder.n_built) == (np.inf, False, False, before)
+        plan, _, _ = ready.search._price(rng, strategy, current, 1.5 * limit, 0.0)
+        assert plan.seconds < np.inf and builder.n_built > before
 
 
 def test_sets_of_servers_may_have_stages_in_turn() -> None:

@@ -8,23 +8,26 @@ begin at once backward passes come before forward ones, and later stages before 
 for transfers as there are other passes, and costs next to nothing where links are fast.
 
 Two stages on each of eight sets of servers take 1.03 times the least they can where links are fast, which was 1.30
-without a fixed order; four on each 1.04, which was 1.82 (Mixtral 8x7B, 16 micro-batches).
+without a fixed order; four on each 1.04, which was 1.82 (Mixtral 8x7B on 64 servers, 16 micro-batches;
+benchmarks/QUALITY.md).
 """
 
 import numpy as np
 
 from flexnet.kernels import inlined
 from flexnet.plan.kernels.records import add_record
+from flexnet.plan.task_kinds import BACKWARD, FORWARD
 
 __all__ = ["order_passes", "under_way"]
 
 NONE = -1
-FORTH, BACK = 0, 1
 
 
 @inlined
 def order_passes(problem, strategy, work, n_stage):  # type: ignore[no-untyped-def]
-    """Let the first tasks of every pass on a server wait for the last one of the pass before.
+    """Let the first tasks of every pass on a server wait for the last one, in the order of the model, of that before.
+
+    Where some first task reads that last one anyway the edge is there twice.
 
     Parameters
     ----------
@@ -45,12 +48,12 @@ def order_passes(problem, strategy, work, n_stage):  # type: ignore[no-untyped-d
     passes.is_open[:, :n_stage] = False
     n_open = 0
     for stage in range(n_stage):
-        n_open = _open(problem, passes, FORTH, stage, far, n_open)
+        n_open = _open(problem, passes, FORWARD, stage, far, n_open)
     while n_open > 0:
         place, best = 0, np.inf
         for i in range(n_open):
             way, stage = passes.open[i] % 2, passes.open[i] // 2
-            start = max(passes.ready[way, stage], passes.free[passes.longest[stage]])
+            start = max(passes.ready[way, stage], passes.free[passes.longest[way, stage]])
             if start < best or (start == best and _comes_before(passes.open[i], passes.open[place])):
                 place, best = i, start
         way, stage = passes.open[place] % 2, passes.open[place] // 2
@@ -59,8 +62,8 @@ def order_passes(problem, strategy, work, n_stage):  # type: ignore[no-untyped-d
         passes.is_open[way, stage] = False
         _let_wait(problem, strategy, work, way, stage)
         _lay_out(passes, way, stage)
-        n_open = _open(problem, passes, FORTH, stage, far, n_open)
-        n_open = _open(problem, passes, BACK, stage, far, n_open)
+        n_open = _open(problem, passes, FORWARD, stage, far, n_open)
+        n_open = _open(problem, passes, BACKWARD, stage, far, n_open)
         for i in range(passes.ptr[1 - way, stage], passes.ptr[1 - way, stage + 1]):
             n_open = _open(problem, passes, way, passes.neighbour[1 - way, i], far, n_open)
 
@@ -69,7 +72,7 @@ def order_passes(problem, strategy, work, n_stage):  # type: ignore[no-untyped-d
 def _comes_before(one, other):  # type: ignore[no-untyped-def]
     """Of two passes that can begin at once."""
     if one % 2 != other % 2:
-        return one % 2 == BACK
+        return one % 2 == BACKWARD
     return one < other
 
 
@@ -88,11 +91,11 @@ def _sort_operators(problem, work, n_stage):  # type: ignore[no-untyped-def]
         passes.enters[op] = False
     for stage in range(n_stage):
         passes.op_ptr[stage + 1] += passes.op_ptr[stage]
-        passes.next[FORTH, stage] = passes.op_ptr[stage]
+        passes.next[FORWARD, stage] = passes.op_ptr[stage]
     for op in range(n_op):
         stage = work.stage[op]
-        passes.op[passes.next[FORTH, stage]] = op
-        passes.next[FORTH, stage] += 1
+        passes.op[passes.next[FORWARD, stage]] = op
+        passes.next[FORWARD, stage] += 1
     for edge in range(problem.edge_src.shape[0]):
         src, dst = problem.edge_src[edge], problem.edge_dst[edge]
         if work.stage[src] == work.stage[dst]:
@@ -114,40 +117,39 @@ def _find_neighbours(problem, work, n_stage):  # type: ignore[no-untyped-def]
     for one in range(n_stage):  # reads those of higher numbers, and is read by those of lower ones
         for other in range(one + 1, n_stage):
             if passes.reads[one, other]:
-                passes.neighbour[FORTH, n_before] = other
+                passes.neighbour[FORWARD, n_before] = other
                 n_before += 1
         for other in range(one):
             if passes.reads[other, one]:
-                passes.neighbour[BACK, n_behind] = other
+                passes.neighbour[BACKWARD, n_behind] = other
                 n_behind += 1
-        passes.ptr[FORTH, one + 1] = n_before
-        passes.ptr[BACK, one + 1] = n_behind
+        passes.ptr[FORWARD, one + 1] = n_before
+        passes.ptr[BACKWARD, one + 1] = n_behind
 
 
 @inlined
 def _sum_up(problem, strategy, work, n_stage):  # type: ignore[no-untyped-def]
-    """Seconds of every pass on every server, below 0 where it is not; and where it is ``longest``.
-
-    Returns their sum over stages, each where it is longest.
-    """
+    """Seconds of every pass on every server, below 0 where it is not; their sum, each where it is ``longest``."""
     passes = work.passes
     passes.seconds[:, :n_stage] = -1.0
     for op in range(problem.rank.shape[0]):
         candidate = problem.candidate_ptr[op] + strategy.choice[op]
         for way in range(2):
-            seconds = problem.forward[candidate] if way == FORTH else problem.backward[candidate]
+            seconds = problem.forward[candidate] if way == FORWARD else problem.backward[candidate]
             for j in range(problem.parts[candidate]):
                 at = passes.seconds[way, work.stage[op]]
                 server = strategy.devices[op, j]
                 at[server] = max(at[server], 0.0) + seconds
     total = 0.0
-    for stage in range(n_stage):
-        longest = 0
-        for server in range(problem.n_server):
-            if passes.seconds[FORTH, stage, server] > passes.seconds[FORTH, stage, longest]:
-                longest = server
-        passes.longest[stage] = longest
-        total += passes.seconds[FORTH, stage, longest] + passes.seconds[BACK, stage, longest]
+    for way in range(2):
+        for stage in range(n_stage):
+            at = passes.seconds[way, stage]
+            longest = 0
+            for server in range(problem.n_server):
+                if at[server] > at[longest]:
+                    longest = server
+            passes.longest[way, stage] = longest
+            total += at[longest]
     return total
 
 
@@ -158,10 +160,10 @@ def _open(problem, passes, way, stage, far, n_open):  # type: ignore[no-untyped-
     if passes.is_open[way, stage] or batch == problem.micro_batches:
         return n_open
     ready = 0.0
-    if way == BACK:
-        ready = _end(passes, FORTH, stage, batch)
+    if way == BACKWARD:
+        ready = _end(passes, FORWARD, stage, batch)
     elif batch >= under_way(problem, stage):
-        ready = _end(passes, BACK, stage, batch - under_way(problem, stage))
+        ready = _end(passes, BACKWARD, stage, batch - under_way(problem, stage))
     for i in range(passes.ptr[way, stage], passes.ptr[way, stage + 1]):
         ready = max(ready, _end(passes, way, passes.neighbour[way, i], batch) + far)
     if ready == np.inf:
@@ -195,26 +197,29 @@ def _lay_out(passes, way, stage):  # type: ignore[no-untyped-def]
 def _let_wait(problem, strategy, work, way, stage):  # type: ignore[no-untyped-def]
     """Add what the next pass of a stage waits for, and put its last tasks in ``work.last``.
 
-    Besides, what reads from another stage, or of its own nothing, waits for its own gradients of the micro-batch that
-    makes room.
+    First on a server is what begins the pass, and what comes first there.  Besides, what reads from another stage, or
+    of its own nothing, waits for its own gradients of the micro-batch that makes room.
     """
     passes, n_part = work.passes, work.n_part[0]
     batch = passes.next[way, stage]
-    room = batch - under_way(problem, stage) if way == FORTH else NONE
+    room = batch - under_way(problem, stage) if way == FORWARD else NONE
     begin, end = passes.op_ptr[stage], passes.op_ptr[stage + 1]
+    passes.is_there[:] = False
     for i in range(begin, end):
-        op = passes.op[i]
-        first = passes.begins[op] if way == FORTH else passes.ends[op]
+        op = passes.op[i] if way == FORWARD else passes.op[begin + end - 1 - i]
+        begins = passes.begins[op] if way == FORWARD else passes.ends[op]
         for j in range(problem.parts[problem.candidate_ptr[op] + strategy.choice[op]]):
-            task = work.first[op] + 2 * j
-            last = work.last[strategy.devices[op, j]]
-            if first and last >= 0 and (way == FORTH or last != task + batch * n_part):  # for which it waits anyway
+            server, task = strategy.devices[op, j], work.first[op] + 2 * j
+            last = work.last[server]
+            first = begins or not passes.is_there[server]
+            passes.is_there[server] = True
+            if first and last >= 0 and (way == FORWARD or last != task + batch * n_part):  # for which it waits anyway
                 add_record(work, last, task + batch * n_part + way)
-            gradients = task + room * n_part + BACK
-            if room >= 0 and (first or passes.enters[op]) and not (first and gradients == last):
+            gradients = task + room * n_part + BACKWARD
+            if room >= 0 and (begins or passes.enters[op]) and not (first and gradients == last):
                 add_record(work, gradients, task + batch * n_part)
     for i in range(begin, end):
-        op = passes.op[i] if way == FORTH else passes.op[begin + end - 1 - i]
+        op = passes.op[i] if way == FORWARD else passes.op[begin + end - 1 - i]
         for j in range(problem.parts[problem.candidate_ptr[op] + strategy.choice[op]]):
             work.last[strategy.devices[op, j]] = work.first[op] + 2 * j + batch * n_part + way
 

@@ -1,6 +1,6 @@
 """Where a model is cut into stages: little goes from one to the next, and all servers compute about as long.
 
-In the middle of a layer eight times as much may go over as between two, of which only sums are read on.
+In the middle of a layer of a Llama eight times as much may go over as between two.
 """
 
 from collections.abc import Sequence

@@ -76,10 +76,10 @@ class Stages(Start):
             counts = [n_stage for n_stage in counts if is_data_parallel(graph, space.degrees, n_server // n_stage)]
         for strategy, staged in bases:
             for n_stage in counts:
-                loads = _loads(space, staged, n_server // n_stage)
+                n_part = n_server // n_stage
+                loads = _loads(space, staged, n_part)
                 for stage_of in _cuts(space, staged, loads, n_stage):
                     for strided in (False, True) if len(found) < most else ():
-                        n_part = n_server // n_stage
                         found.append(_laid(space, strategy, staged, stage_of, n_part, strided=strided, rng=rng))
         held = all_held(space, found)[: at_most(space.problem, MOST_HELD)]
         few = _on_fewer_servers(space, base, cut, rng) if space.problem.micro_batches > 1 else []
@@ -90,31 +90,34 @@ def _in_turn(
     space: MoveSpace, base: Strategy, cut: Chain, counts: Sequence[int], rng: np.random.Generator
 ) -> list[Strategy]:
     """Several stages on each set of servers, of micro-batches: as many as layers come out even for, or two."""
-    problem, found = space.problem, list[Strategy]()
+    problem, found, most = space.problem, list[Strategy](), at_most(space.problem, MOST)
     n_layer = sum(block.count for block in problem.graph.blocks if is_layered(problem.graph, block))
     for n_set in counts if problem.micro_batches > 1 else ():
         even = divisors(n_layer // n_set, n_layer)[1:][:MOST_TURNS] if n_layer % n_set == 0 else [2]
         for n_turn in (n for n in even if n * n_set <= n_layer):
             n_part = problem.cluster.n_server // n_set
             loads = _loads(space, cut, n_part)[1:]  # not weights alone: all wait for the slowest
-            for stage_of in _cuts(space, cut, loads, n_set * n_turn, n_set):
+            for stage_of in _cuts(space, cut, loads, n_set * n_turn, n_set)[: most - len(found)]:
                 stages = tuple(stage % n_set for stage in stage_of)
                 found.append(_laid(space, base, cut, stages, n_part, strided=False, rng=rng))
     return found
 
 
 def _on_fewer_servers(space: MoveSpace, base: Strategy, cut: Chain, rng: np.random.Generator) -> list[Strategy]:
-    """Stages, or one, that leave servers without any part: where links are slow, more of them have more to reduce."""
+    """Stages, or one, that leave servers without any part but tables, on large sets first.
+
+    Where links are slow, more servers have more to reduce.
+    """
     problem, n_server = space.problem, space.problem.cluster.n_server
     found, most = list[Strategy](), at_most(problem, MOST)
-    for n_part in divisors(n_server, n_server)[:-1]:
+    for n_part in reversed(divisors(n_server, n_server)[:-1]):
         if not is_data_parallel(problem.graph, space.degrees, n_part):
             continue
         loads = _loads(space, cut, n_part)
         for n_stage in (n for n in stage_counts(problem) if n * n_part < n_server):
-            for stage_of in _cuts(space, cut, loads, n_stage):
+            for stage_of in _cuts(space, cut, loads, n_stage)[: most - len(found)]:
                 found.append(_laid(space, base, cut, stage_of, n_part, strided=False, rng=rng))
-    return found[:most]
+    return found
 
 
 def _with_another_cut(
