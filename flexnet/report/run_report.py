@@ -34,7 +34,7 @@ def run_page(run: Run, values: RunValues) -> Page:
     document, network, inputs = run.document, run.plan.network, run.document["inputs"]
     topology, servers = str(document["topology"]), counted(values.network.n_server, "server")
     gpus = f" of {inputs['big_gpu']} GPUs" if inputs["big_gpu"] > 1 else ""
-    gpus += f" in groups of {inputs['tensor_parallel']}" if inputs.get("tensor_parallel", 1) > 1 else ""
+    groups = f" in groups of {inputs['tensor_parallel']}" if inputs.get("tensor_parallel", 1) > 1 else ""
     micro = f" in {inputs['micro_batches']} micro-batches" if inputs.get("micro_batches", 1) > 1 else ""
     speeds = f"{gbps_text(network)} Gbps and {us_text(network)} us"
     start = str(document.get("start", "data-parallel"))
@@ -43,13 +43,13 @@ def run_page(run: Run, values: RunValues) -> Page:
         kicker="flexnet search",
         title=f"{inputs['model']} on {servers}, {topology}",
         subtitle=(
-            f"Batch {inputs['batch_size']}{micro}, {servers}{gpus}, links of {speeds}, "
+            f"Batch {inputs['batch_size']}{micro}, {servers}{gpus}{groups}, links of {speeds}, "
             f"{document['semantics']} semantics. "
             f"Times {'are estimates' if document['estimated'] else 'were measured'}: {document['times']}.{status}"
         ),
         facts=_facts(values),
         sections=(
-            result_section(values, start),
+            result_section(values, start, micro + groups),
             limits_section(values),
             network_section(values, topology, speeds),
             strategy_section(values),

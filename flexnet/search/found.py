@@ -17,7 +17,7 @@ from flexnet.search.config_text import config_text, numbers_text
 from flexnet.search.floor import pipeline_seconds
 from flexnet.search.opening import arithmetic_text
 from flexnet.search.plan import Plan
-from flexnet.search.plan_text import buckets_text, groups_text, memory_text, times_text, topology_text
+from flexnet.search.plan_text import buckets_text, groups_text, memory_text, stages_text, times_text, topology_text
 from flexnet.search.settings import Settings
 from flexnet.search.starts.start import Bound
 from flexnet.simulate.phases import phases_of
@@ -253,12 +253,14 @@ def _summary_lines(found: Found, gpu: str | None) -> list[str]:
     if idle:
         lines.append(f"           {counted(len(idle), 'server')} without any part: {numbers_text(idle)}")
     allreduce, model_parallel = map(bytes_text, plan.traffic)
+    stages = stages_text(plan) if plan.problem.micro_batches > 1 else ""
     if found.draws:
         lines.append(f"draws      {_draws_text(found.draws)}")
     if found.paths_text is not None:
         lines.append(f"paths      {found.paths_text}")
     return [
         *lines,
+        *([f"pipeline   {stages}"] if stages else []),
         f"server     {counted(found.interfaces, 'interface')} of {gbps_text(plan.network)} Gbps on this network",
         f"time       {ms_text(found.compute)} compute of the busiest server, {ms_text(found.exposed)} exposed "
         f"communication{_others_text(found)}",
@@ -305,7 +307,10 @@ def _bound(found: Found) -> list[str]:
     told = [f"{words} {100 * share:.0f} %" for words, share in found.bound.binding if share >= LEAST_SHARE]
     binding = ", ".join(told)
     gap = f"the best is at {found.seconds / bound:.2f}x"
-    lines = [f"bound      no plan takes less than {ms_text(bound)} ({binding}); {gap}"]
+    batches, gpus = found.plan.problem.micro_batches, found.plan.problem.parallel.gpus
+    given = ([f"in {batches} micro-batches"] if batches > 1 else []) + ([f"with groups of {gpus}"] if gpus > 1 else [])
+    no_plan = " ".join(["no plan", " and ".join(given)]) if given else "no plan"
+    lines = [f"bound      {no_plan} takes less than {ms_text(bound)} ({binding}); {gap}"]
     if found.fixed:
         strategy, network = found.fixed
         here = "this one too"

@@ -10,12 +10,13 @@ from flexnet.model.operators import kind_of
 from flexnet.network.topology import Topology, by_members
 from flexnet.plan.task_graph_builder import Builder
 from flexnet.plan.task_kinds import ALLREDUCE
+from flexnet.search.config_text import numbers_text
 from flexnet.search.opening import arithmetic_text, has_degree
 from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.units import bytes_text
 
-__all__ = ["buckets_text", "groups_text", "memory_text", "times_text", "topology_text"]
+__all__ = ["buckets_text", "groups_text", "memory_text", "stages_text", "times_text", "topology_text"]
 
 
 def times_text(plan: Plan) -> str:
@@ -49,6 +50,26 @@ def groups_text(plan: Plan) -> str:
     text = f"{parallel.gpus} GPUs share more than samples of {n_shared} of {counted(len(operators), 'operator')}"
     text += f", {n_idle} are on fewer" if n_idle else ""
     return f"{text}; bringing each other what they lack is {100 * plan.brought:.0f} % of compute"
+
+
+def stages_text(plan: Plan) -> str:
+    """Of how many stages a pipeline is, and which servers have them; empty where all operators share servers."""
+    strategy, arrays = plan.strategy, plan.problem.arrays
+    servers = [frozenset(row[row >= 0].tolist()) for row in strategy.devices]
+    stage = [0] * len(servers)  # how often servers change from there to the end of the model, as of micro-batches
+    for before, after in zip(reversed(arrays.edge_src.tolist()), reversed(arrays.edge_dst.tolist()), strict=True):
+        stage[before] = max(stage[before], stage[after] + servers[before].isdisjoint(servers[after]))
+    sets = list[frozenset[int]]()  # of servers, first stages first
+    for of in range(max(stage), -1, -1):
+        both = frozenset().union(*(servers[op] for op, own in enumerate(stage) if own == of))
+        sets += [both] if both not in sets else []
+    if max(stage) == 0:
+        return ""
+    sizes = sorted(map(len, sets))
+    each = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    text = f"{max(stage) + 1} stages on {counted(len(sets), 'set')} of {each} {'server' if each == '1' else 'servers'}"
+    text += ", by turns" if max(stage) + 1 > len(sets) else ""
+    return f"{text}; the first on {numbers_text(sorted(sets[0]))}"
 
 
 def buckets_text(plan: Plan) -> str:

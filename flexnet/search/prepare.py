@@ -49,7 +49,7 @@ __all__ = ["memory_limit", "prepare"]
 PRICED_TASKS = 300_000
 MOST_NETWORKS = 100
 KNOWN = "known"  # a start that another search found
-FITTING = "first that fits"  # a start that is none of those asked for, which all need too much memory
+FITTING = "first fitting"  # a start that is none of those asked for, which all need too much memory
 
 MOST_TYPICAL = 16  # starts that are looked at for how finely to price, where data parallelism does not fit
 

@@ -433,7 +433,7 @@ def test_a_pipeline_has_stages_that_a_micro_batch_divides_over() -> None:
 @pytest.mark.compiled
 def test_a_search_begins_with_layers_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.13", "--search-budget", "5"]) == 0
-    assert "the first that fits start" in capsys.readouterr().out
+    assert "the first fitting start" in capsys.readouterr().out
     assert run([*LLAMA, *ON_FOUR, "--optimizer", "adam", "--gpu-memory", "0.01", "--search-budget", "5"]) == 2
     (line,) = errors_of(capsys.readouterr().err)
     assert "the starting strategy needs" in line and "GB" in line and "raise --gpu-memory or use more servers" in line

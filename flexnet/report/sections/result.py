@@ -7,8 +7,8 @@ from flexnet.units import ms_text
 __all__ = ["result_section"]
 
 
-def result_section(values: RunValues, start_name: str) -> Section:
-    """How the plan compares."""
+def result_section(values: RunValues, start_name: str, given: str) -> Section:
+    """How the plan compares; all plans are ``given`` in so many micro-batches, or groups, if any."""
     best, start, bound = values.seconds, values.start_seconds, values.bound
     if best < start:
         lead = f"An iteration takes {ms_text(best)}, {start / best:.2f} times faster than the {start_name} start on a "
@@ -16,7 +16,7 @@ def result_section(values: RunValues, start_name: str) -> Section:
     else:
         lead = f"An iteration takes {ms_text(best)}; nothing faster than the {start_name} start was found."
     if bound is not None:
-        lead += f" No plan can take less than {ms_text(bound)}, so at most {best / bound:.2f}x is left to gain."
+        lead += f" No plan{given} can take less than {ms_text(bound)}, so at most {best / bound:.2f}x is left to gain."
     rows = [("this plan", best, "compute"), (f"start: {start_name}", start, "link")]
     if bound is not None:
         told = {bound}
