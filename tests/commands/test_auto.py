@@ -44,9 +44,11 @@ def test_what_is_found_is_as_good_as_what_is_named(tmp_path: Path, capsys: pytes
 
 def test_one_number_may_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*LLAMA, "--micro-batches", "2", "--tensor-parallel", "auto"]) == 0
-    assert re.search(
-        r"^auto +--tensor-parallel [14]: the best of 2 ways, of which 2 were priced", capsys.readouterr().out
-    )
+    shown = capsys.readouterr().out
+    told = re.search(r"^auto +(--tensor-parallel [14]): the best of 2 ways, of which 2 were priced", shown)
+    prices = re.findall(r"^ +(--tensor-parallel [14]): ([0-9.,]+) ms by first prices", shown, re.MULTILINE)
+    assert told is not None and prices[0][0] == told[1] and len(prices) == 2
+    assert float(prices[0][1]) < float(prices[1][1])
 
 
 def test_a_measurement_file_tells_the_micro_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

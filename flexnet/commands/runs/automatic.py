@@ -14,6 +14,7 @@ from flexnet.model.cutting import divisors
 from flexnet.plan.problem import Problem
 from flexnet.search.promise import first_prices, promise
 from flexnet.search.settings import method_of
+from flexnet.units import ms_text
 
 __all__ = ["with_numbers"]
 
@@ -51,15 +52,20 @@ def with_numbers(asked: Asked) -> Asked:
     quiet = asked.values["as_json"]
     with nullcontext() if quiet else waiting("looking at micro-batches and groups of GPUs"):
         ways = sorted(_ways(asked), key=lambda way: way.least)
-        promising = [way for way in ways[:PRICED] if way.least < float("inf")] or ways[
-            :1
-        ]  # which the search will refuse
+        fitting = [way for way in ways[:PRICED] if way.least < float("inf")]
+        promising = fitting or ways[:1]  # which the search will refuse
         prices = [first_prices(way.problem, way.request.settings, STARTS) for way in promising] if promising[1:] else []
         chosen = promising[prices.index(min(prices))] if prices else promising[0]
     if not quiet:
-        numbers = " ".join(f"{_FLAGS[name]} {chosen.asked.values[name]}" for name in names)
+        numbers = _numbers_text(chosen, names)
         say(f"auto       {numbers}: the best of {counted(len(ways), 'way')}, of which {len(prices)} were priced")
+        for seconds, way in sorted(zip(prices, promising, strict=False), key=lambda priced: priced[0]):
+            say(f"           {_numbers_text(way, names)}: {ms_text(seconds)} by first prices")
     return chosen.asked
+
+
+def _numbers_text(way: _Way, names: list[str]) -> str:
+    return " ".join(f"{_FLAGS[name]} {way.asked.values[name]}" for name in names)
 
 
 def _ways(asked: Asked) -> list[_Way]:
