@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexnet.model.graph import Operator
-from flexnet.plan.kernels.micro_batches import count_under_way
 from flexnet.plan.problem import Problem
+from flexnet.plan.stages import stages_of
 from flexnet.plan.strategy import Strategy
 
 __all__ = ["largest_part", "memory_by_server", "memory_needed"]
@@ -45,7 +45,5 @@ def _per_part(problem: Problem, strategy: Strategy) -> npt.NDArray[np.int64]:
     candidates = arrays.candidate_ptr[:-1] + strategy.choice
     memory = arrays.memory[candidates]
     if problem.micro_batches > 1:
-        under_way = np.empty(len(candidates), np.int64)
-        count_under_way(arrays, strategy, under_way, np.empty(arrays.n_server, np.int64))
-        memory = memory + (under_way - 1) * arrays.kept[candidates]
+        memory = memory + (stages_of(problem, strategy).under_way - 1) * arrays.kept[candidates]
     return np.asarray(memory * problem.gpus_of_part, np.int64)

@@ -13,6 +13,7 @@ from flexnet.report.sections.result import result_section
 from flexnet.report.sections.search import search_section
 from flexnet.report.sections.strategy import strategy_section
 from flexnet.report.values import RunValues, run_values
+from flexnet.search.opening import batches_text, groups_of_text
 from flexnet.units import bytes_text, ms_text
 
 __all__ = ["run_page", "run_report"]
@@ -34,8 +35,7 @@ def run_page(run: Run, values: RunValues) -> Page:
     document, network, inputs = run.document, run.plan.network, run.document["inputs"]
     topology, servers = str(document["topology"]), counted(values.network.n_server, "server")
     gpus = f" of {inputs['big_gpu']} GPUs" if inputs["big_gpu"] > 1 else ""
-    groups = f" in groups of {inputs['tensor_parallel']}" if inputs.get("tensor_parallel", 1) > 1 else ""
-    micro = f" in {inputs['micro_batches']} micro-batches" if inputs.get("micro_batches", 1) > 1 else ""
+    groups, micro = groups_of_text(inputs.get("tensor_parallel", 1)), batches_text(inputs.get("micro_batches", 1))
     speeds = f"{gbps_text(network)} Gbps and {us_text(network)} us"
     start = str(document.get("start", "data-parallel"))
     status = "" if document["status"] == "finished" else f" The search was {document['status']}: better may be found."

@@ -2,9 +2,9 @@
 
 Tracks: the iteration with its phases; every server's device, where waiting that communication causes stands between
 tasks; every link, busy while a flow over it is under way; every collective, with what of it no computing hides.  Arrows
-go from a task to those that need what it puts out, and, of another name, to those of other micro-batches that are to
-come behind it.  The format: "Trace Event Format", docs.google.com/document/d/
-1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU; times in it are microseconds, here to the nanosecond.
+go from a task to those that need what it puts out, and, of another name, to those that are only to come behind it.  The
+format: "Trace Event Format", docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU; times in it are
+microseconds, here to the nanosecond.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,9 @@ class Traced:
 
 def trace_json(traced: Traced, about: Mapping[str, object]) -> bytes:
     """The trace, uncompressed; ``about`` becomes its ``otherData``."""
-    events = [*_iteration(traced), *_devices(traced), *_links(traced), *_collectives(traced), *_arrows(traced)]
+    batch_of = _micro_batches(traced.graph)
+    tracks = [*_iteration(traced), *_devices(traced, batch_of), *_links(traced), *_collectives(traced)]
+    events = [*tracks, *_arrows(traced, batch_of)]
     return orjson.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": dict(about)})
 
 
@@ -93,10 +95,9 @@ def _iteration(traced: Traced) -> list[Event]:
     return events
 
 
-def _devices(traced: Traced) -> list[Event]:
+def _devices(traced: Traced, batch_of: Ints) -> list[Event]:
     graph, timeline = traced.graph, traced.timeline
     events = _named(SERVERS, [(server, f"server {server}") for server in range(graph.n_server)])
-    batch_of = _micro_batches(graph)
     several = bool(batch_of.max(initial=0))
     for task in np.flatnonzero(graph.kind <= BACKWARD).tolist():
         name, colour = _KINDS[int(graph.kind[task])]
@@ -148,14 +149,14 @@ def _collectives(traced: Traced) -> list[Event]:
     return events
 
 
-def _arrows(traced: Traced) -> list[Event]:
+def _arrows(traced: Traced, batch_of: Ints) -> list[Event]:
     """From every task that computes to those which need what it puts out, over transfers or not, and to all-reduces.
 
     What waits for a task of another micro-batch, or of another operator the other way, needs nothing of it: it comes
     behind it.  Of passes of a micro-batch that go the same way that is not told apart.
     """
     graph, timeline = traced.graph, traced.timeline
-    batch_of, (source, target) = _micro_batches(graph), _dependencies(graph)
+    source, target = _dependencies(graph)
     other_pass = (graph.kind[source] != graph.kind[target]) & (graph.op[source] != graph.op[target])
     other_pass |= batch_of[source] != batch_of[target]
     ordered = other_pass & (graph.kind[target] <= BACKWARD) & (batch_of.max(initial=0) > 0)

@@ -15,7 +15,7 @@ from flexnet.plan.strategy import Config, same_strategy
 from flexnet.search.candidates import Candidate
 from flexnet.search.config_text import config_text, numbers_text
 from flexnet.search.floor import pipeline_seconds
-from flexnet.search.opening import arithmetic_text
+from flexnet.search.opening import arithmetic_text, batches_text, groups_of_text
 from flexnet.search.plan import Plan
 from flexnet.search.plan_text import buckets_text, groups_text, memory_text, stages_text, times_text, topology_text
 from flexnet.search.settings import Settings
@@ -307,10 +307,9 @@ def _bound(found: Found) -> list[str]:
     told = [f"{words} {100 * share:.0f} %" for words, share in found.bound.binding if share >= LEAST_SHARE]
     binding = ", ".join(told)
     gap = f"the best is at {found.seconds / bound:.2f}x"
-    batches, gpus = found.plan.problem.micro_batches, found.plan.problem.parallel.gpus
-    given = ([f"in {batches} micro-batches"] if batches > 1 else []) + ([f"with groups of {gpus}"] if gpus > 1 else [])
-    no_plan = " ".join(["no plan", " and ".join(given)]) if given else "no plan"
-    lines = [f"bound      {no_plan} takes less than {ms_text(bound)} ({binding}); {gap}"]
+    problem = found.plan.problem
+    given = batches_text(problem.micro_batches) + groups_of_text(problem.parallel.gpus)
+    lines = [f"bound      no plan{given} takes less than {ms_text(bound)} ({binding}); {gap}"]
     if found.fixed:
         strategy, network = found.fixed
         here = "this one too"

@@ -8,7 +8,7 @@ from flexnet.search.plan import Plan
 from flexnet.search.settings import Settings
 from flexnet.units import ms_text
 
-__all__ = ["arithmetic_text", "has_degree", "opening_lines"]
+__all__ = ["arithmetic_text", "batches_text", "groups_of_text", "has_degree", "opening_lines"]
 
 
 def opening_lines(start: Plan, settings: Settings) -> list[str]:
@@ -16,9 +16,9 @@ def opening_lines(start: Plan, settings: Settings) -> list[str]:
     problem = start.problem
     graph, cluster = problem.graph, problem.cluster
     gpus = f" of {cluster.big_gpu} GPUs" if cluster.big_gpu > 1 else ""
-    gpus += f" in groups of {problem.parallel.gpus}" if problem.parallel.gpus > 1 else ""
+    gpus += groups_of_text(problem.parallel.gpus)
     batch = f"{problem.micro_batches * graph.batch_size}"
-    batch += f" in {problem.micro_batches} micro-batches" if problem.micro_batches > 1 else ""
+    batch += batches_text(problem.micro_batches)
     degree = f", degree {cluster.degree}" if has_degree(settings) else ""
     return [
         f"{graph.name}, batch {batch}, {counted(cluster.n_server, 'server')}{gpus}; "
@@ -48,3 +48,13 @@ def arithmetic_text(table: CostTable) -> str:
 def has_degree(settings: Settings) -> bool:
     """Whether interfaces are a parameter of the topology that is searched."""
     return "degree" in family_of(settings.topology).parameters()
+
+
+def batches_text(micro_batches: int) -> str:
+    """In how many micro-batches, if there are several."""
+    return f" in {micro_batches} micro-batches" if micro_batches > 1 else ""
+
+
+def groups_of_text(gpus: int) -> str:
+    """In groups of how many GPUs, if of several."""
+    return f" in groups of {gpus}" if gpus > 1 else ""

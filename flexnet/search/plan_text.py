@@ -8,6 +8,7 @@ from flexnet.cost.gpus import GPUS
 from flexnet.errors import counted
 from flexnet.model.operators import kind_of
 from flexnet.network.topology import Topology, by_members
+from flexnet.plan.stages import stages_of
 from flexnet.plan.task_graph_builder import Builder
 from flexnet.plan.task_kinds import ALLREDUCE
 from flexnet.search.config_text import numbers_text
@@ -54,21 +55,18 @@ def groups_text(plan: Plan) -> str:
 
 def stages_text(plan: Plan) -> str:
     """Of how many stages a pipeline is, and which servers have them; empty where all operators share servers."""
-    strategy, arrays = plan.strategy, plan.problem.arrays
-    servers = [frozenset(row[row >= 0].tolist()) for row in strategy.devices]
-    stage = [0] * len(servers)  # how often servers change from there to the end of the model, as of micro-batches
-    for before, after in zip(reversed(arrays.edge_src.tolist()), reversed(arrays.edge_dst.tolist()), strict=True):
-        stage[before] = max(stage[before], stage[after] + servers[before].isdisjoint(servers[after]))
-    sets = list[frozenset[int]]()  # of servers, first stages first
-    for of in range(max(stage), -1, -1):
-        both = frozenset().union(*(servers[op] for op, own in enumerate(stage) if own == of))
-        sets += [both] if both not in sets else []
-    if max(stage) == 0:
+    stage = stages_of(plan.problem, plan.strategy).behind
+    if not stage.any():
         return ""
+    sets = list[frozenset[int]]()  # of servers, first stages first
+    for behind in range(int(stage.max()), -1, -1):
+        servers = plan.strategy.devices[stage == behind]
+        own = frozenset(servers[servers >= 0].tolist())
+        sets += [own] if own not in sets else []
     sizes = sorted(map(len, sets))
     each = f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
-    text = f"{max(stage) + 1} stages on {counted(len(sets), 'set')} of {each} {'server' if each == '1' else 'servers'}"
-    text += ", by turns" if max(stage) + 1 > len(sets) else ""
+    text = f"{stage.max() + 1} stages on {counted(len(sets), 'set')} of {each} {'server' if each == '1' else 'servers'}"
+    text += ", by turns" if stage.max() + 1 > len(sets) else ""
     return f"{text}; the first on {numbers_text(sorted(sets[0]))}"
 
 

@@ -234,16 +234,15 @@ class Portfolio:
             The plan, whether it is on a network built for it, and whether one was built.  Of micro-batches a plan that
             no network could bring within the limit is not priced, and its seconds are infinite.
         """
-        if same_strategy(strategy, current.strategy):
-            plan = current
-        elif self.pricer.problem.micro_batches > 1 and not self.trials.can_win(strategy, limit):
+        same = same_strategy(strategy, current.strategy)
+        asked = self.pricer.problem.micro_batches > 1 and not same
+        if asked and not self.trials.can_win(strategy, limit):
             # told by one micro-batch; all of some would be a hundred million tasks
             return Candidate(strategy, current.network, np.inf, None, current.origin), False, False
-        else:
-            plan = self.trials.here(rng, strategy, current.network, limit, current.origin)
+        plan = current if same else self.trials.here(rng, strategy, current.network, limit, current.origin)
         if self.trials.networks is None or rng.random() >= share_rebuilt:
             return plan, False, False
-        if plan.seconds > limit and not self.trials.can_win(strategy, limit):
+        if plan.seconds > limit and not asked and not self.trials.can_win(strategy, limit):
             return plan, False, False
         own = self.trials.on_built(rng, strategy, min(limit, plan.seconds), current.origin)
         return (own, True, True) if own.seconds < plan.seconds else (plan, False, True)

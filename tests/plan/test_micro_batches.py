@@ -12,10 +12,10 @@ from random_models import in_micro_batches, mlp, random_configs, random_problem,
 
 from flexnet import Cluster, FlexNetError, build_network, replay
 from flexnet.cost.table import CostTable, Entry
-from flexnet.plan.kernels.micro_batches import count_under_way
 from flexnet.plan.memory import memory_by_server
 from flexnet.plan.problem import Problem, make_problem
 from flexnet.plan.semantics import CORRECTED, ORIGINAL, Semantics
+from flexnet.plan.stages import stages_of
 from flexnet.plan.strategy import Config, Strategy, make_strategy
 from flexnet.plan.task_graph import TaskGraph
 from flexnet.plan.task_graph_builder import build
@@ -129,11 +129,10 @@ def test_no_more_are_under_way_than_memory_counts(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = in_micro_batches(random_problem(rng, CORRECTED), 6)
     strategy = make_strategy(problem, random_configs(rng, problem))
-    graph, n_op = build(problem, strategy), len(problem.graph.operators)
+    graph = build(problem, strategy)
     waits = nx.DiGraph(list(edges(graph)))
     n_part = int((graph.kind <= BACKWARD).sum()) // 6
-    under_way = np.empty(n_op, np.int64)
-    count_under_way(problem.arrays, strategy, under_way, np.empty(problem.cluster.n_server, np.int64))
+    under_way = stages_of(problem, strategy).under_way
     for task in range(0, n_part, 2):
         room = int(under_way[graph.op[task]])
         if room < 6:

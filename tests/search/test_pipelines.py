@@ -112,8 +112,8 @@ def test_pipelines_may_leave_servers_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(used()) == {(4, 4), (2, 2)}
 
 
-def test_what_cannot_win_is_not_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of micro-batches, on networks that are built as on one that is given."""
+def test_what_cannot_win_is_not_laid_out() -> None:
+    """Of micro-batches, on networks whose links are dealt out and on others."""
     for topology in ("topoopt", "fc"):
         problem = in_micro_batches(problem_of(mlp(3), Cluster(4, link_bandwidth=1e9)), 6)
         ready = prepare(problem, Settings(topology, 0))

@@ -10,27 +10,27 @@ arXiv:2211.05322).  Where all lies on the same servers that is gradient accumula
 from flexnet.kernels import inlined, kernel
 from flexnet.plan.kernels.passes import order_passes, under_way
 
-__all__ = ["count_under_way", "order_micro_batches"]
+__all__ = ["find_stages", "order_micro_batches"]
 
 NONE = -1
 
 
 @kernel
-def count_under_way(problem, strategy, found, last):  # type: ignore[no-untyped-def]
-    """How many micro-batches of every operator are under way at once at most.
+def find_stages(problem, strategy, stage, found, last):  # type: ignore[no-untyped-def]
+    """How many stages are behind that of every operator, and how many micro-batches are under way there at most.
 
     Parameters
     ----------
     problem : flexnet.plan.arrays.ProblemArrays
     strategy : flexnet.plan.arrays.Strategy
-    found : int64 (n_op,)
-        Is written to.
+    stage, found : int64 (n_op,)
+        Are written to.
     last : int64 (n_server,)
         To work in.
     """
-    _find_stages(problem, strategy, found, last)
+    _find_stages(problem, strategy, stage, last)
     for op in range(found.shape[0]):
-        found[op] = under_way(problem, found[op])
+        found[op] = under_way(problem, stage[op])
 
 
 @inlined

@@ -42,6 +42,7 @@ MOST_HELD = 2 * MOST  # whose reductions wait
 MOST_TURNS = 3  # numbers of stages of a set that are tried
 HEAVY = 0.2  # of all weights but those of tables
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Stages(Start):
@@ -75,14 +76,17 @@ class Stages(Start):
             graph = space.problem.graph
             counts = [n_stage for n_stage in counts if is_data_parallel(graph, space.degrees, n_server // n_stage)]
         for strategy, staged in bases:
+            over = _over(space, staged)
             for n_stage in counts:
                 n_part = n_server // n_stage
                 loads = _loads(space, staged, n_part)
-                for stage_of in _cuts(space, staged, loads, n_stage):
+                for stage_of in _cuts(loads, over, n_stage, n_stage):
                     for strided in (False, True) if len(found) < most else ():
                         found.append(_laid(space, strategy, staged, stage_of, n_part, strided=strided, rng=rng))
         held = all_held(space, found)[: at_most(space.problem, MOST_HELD)]
-        few = _on_fewer_servers(space, base, cut, rng) if space.problem.micro_batches > 1 else []
+        if space.problem.micro_batches == 1:
+            return StartPoints((*found, *held))
+        few = _on_fewer_servers(space, base, cut, rng)
         return StartPoints((*_in_turn(space, base, cut, counts, rng), *found, *few, *held))
 
 
@@ -92,12 +96,13 @@ def _in_turn(
     """Several stages on each set of servers, of micro-batches: as many as layers come out even for, or two."""
     problem, found, most = space.problem, list[Strategy](), at_most(space.problem, MOST)
     n_layer = sum(block.count for block in problem.graph.blocks if is_layered(problem.graph, block))
-    for n_set in counts if problem.micro_batches > 1 else ():
+    over = _over(space, cut)
+    for n_set in counts:
         even = divisors(n_layer // n_set, n_layer)[1:][:MOST_TURNS] if n_layer % n_set == 0 else [2]
         for n_turn in (n for n in even if n * n_set <= n_layer):
             n_part = problem.cluster.n_server // n_set
             loads = _loads(space, cut, n_part)[1:]  # not weights alone: all wait for the slowest
-            for stage_of in _cuts(space, cut, loads, n_set * n_turn, n_set)[: most - len(found)]:
+            for stage_of in _cuts(loads, over, n_set * n_turn, n_set)[: most - len(found)]:
                 stages = tuple(stage % n_set for stage in stage_of)
                 found.append(_laid(space, base, cut, stages, n_part, strided=False, rng=rng))
     return found
@@ -109,13 +114,13 @@ def _on_fewer_servers(space: MoveSpace, base: Strategy, cut: Chain, rng: np.rand
     Where links are slow, more servers have more to reduce.
     """
     problem, n_server = space.problem, space.problem.cluster.n_server
-    found, most = list[Strategy](), at_most(problem, MOST)
+    found, most, over = list[Strategy](), at_most(problem, MOST), _over(space, cut)
     for n_part in reversed(divisors(n_server, n_server)[:-1]):
         if not is_data_parallel(problem.graph, space.degrees, n_part):
             continue
         loads = _loads(space, cut, n_part)
         for n_stage in (n for n in stage_counts(problem) if n * n_part < n_server):
-            for stage_of in _cuts(space, cut, loads, n_stage)[: most - len(found)]:
+            for stage_of in _cuts(loads, over, n_stage, n_stage)[: most - len(found)]:
                 found.append(_laid(space, base, cut, stage_of, n_part, strided=False, rng=rng))
     return found
 
@@ -165,15 +170,15 @@ def _laid(
     return changed
 
 
-def _cuts(
-    space: MoveSpace, staged: Chain, loads: Sequence[Floats], n_stage: int, n_set: int | None = None
-) -> list[tuple[int, ...]]:
-    """Which stage every operator is in; of micro-batches, of which stages wait for each, where little goes over too."""
-    found = [cut_anywhere(load, n_stage) for load in loads]
-    if space.problem.micro_batches > 1:
-        over = going_over(space.problem.graph, staged)
-        found = [cut_where_little_goes_over(load, over, n_stage, n_set or n_stage) for load in loads] + found
-    return list(dict.fromkeys(found))
+def _over(space: MoveSpace, staged: Chain) -> Ints | None:
+    """What goes over each border, of micro-batches: their stages wait for each, and so begin where little goes over."""
+    return going_over(space.problem.graph, staged) if space.problem.micro_batches > 1 else None
+
+
+def _cuts(loads: Sequence[Floats], over: Ints | None, n_stage: int, n_set: int) -> list[tuple[int, ...]]:
+    """Which stage every operator is in, where little goes over if that is told, and anywhere."""
+    found = [] if over is None else [cut_where_little_goes_over(load, over, n_stage, n_set) for load in loads]
+    return list(dict.fromkeys((*found, *(cut_anywhere(load, n_stage) for load in loads))))
 
 
 def _loads(space: MoveSpace, staged: Chain, n_part: int) -> list[Floats]:
